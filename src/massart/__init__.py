@@ -1,0 +1,43 @@
+"""Online linear learning that keeps its promise when labels lie.
+
+    E[mistakes] <= noise_rate * T + O(sqrt(T) / margin)
+
+for labels flipped by an adversary with probability at most `noise_rate` at each point.
+Importing this package costs nothing: every public name is loaded when it is first used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from massart import theory as theory
+    from massart.learners.certificate import Certificate as Certificate
+    from massart.learners.classifier import MassartClassifier as MassartClassifier
+    from massart.learners.halfspace import Halfspace as Halfspace
+    from massart.learners.models import load as load
+    from massart.learners.models import save as save
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Certificate": "massart.learners.certificate",
+    "Halfspace": "massart.learners.halfspace",
+    "MassartClassifier": "massart.learners.classifier",
+    "load": "massart.learners.models",
+    "save": "massart.learners.models",
+}
+_ROOMS = ("theory",)
+
+__all__ = ["Certificate", "Halfspace", "MassartClassifier", "load", "save", "theory"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"massart.{name}")
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'massart' has no attribute {name!r}; its public names are {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__", "errors"])
