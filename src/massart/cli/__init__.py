@@ -1,0 +1,1 @@
+"""Thin commands: parse, one call, print; heavy imports inside the command."""

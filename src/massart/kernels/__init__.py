@@ -1,0 +1,1 @@
+"""Every compiled loop and nothing else: pure functions on arrays, in place."""

@@ -1,0 +1,1 @@
+"""What remembers something between rounds."""

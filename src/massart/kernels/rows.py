@@ -1,0 +1,116 @@
+"""What happens to rows at the door, before any learner sees them: checks, and keys for an order of their own.
+
+A check runs over the whole batch before anything is learned from it, so a refusal leaves the learner as it was.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+from numba import njit
+
+_FAST: Final = {"reassoc", "contract", "arcp", "nsz"}
+GOOD, NOT_FINITE, OUT_OF_RANGE, NOT_CANONICAL = 0, 1, 2, 3
+
+
+@njit(cache=True, fastmath=_FAST)
+def check_dense(X: Any) -> int:
+    """The first row whose squared norm is not finite, or -1."""
+    for i in range(X.shape[0]):
+        square = 0.0
+        for j in range(X.shape[1]):
+            square += np.float64(X[i, j]) * X[i, j]
+        if not square < np.inf:
+            return i
+    return -1
+
+
+@njit(cache=True, fastmath=_FAST)
+def check_csr(data: Any, indices: Any, indptr: Any, columns: int) -> Any:
+    """(what is wrong, first row concerned): values not finite, index out of range, or not sorted without repeats.
+
+    The last is not an error: such rows are put in order first, because a repeated index means a sum.
+    """
+    width = np.uint64(columns)
+    canonical_until = -1
+    for i in range(indptr.size - 1):
+        start, stop = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        if stop < start or stop > np.uint64(data.size):
+            return OUT_OF_RANGE, i
+        square = 0.0
+        unordered = np.uint64(0)
+        outside = np.uint64(0)
+        for p in range(start, stop):
+            square += np.float64(data[p]) * data[p]
+            outside |= np.uint64(np.uint64(indices[p]) >= width)
+        for p in range(start + np.uint64(1), stop):
+            unordered |= np.uint64(indices[p] <= indices[p - np.uint64(1)])
+        if outside:
+            return OUT_OF_RANGE, i
+        if not square < np.inf:
+            return NOT_FINITE, i
+        if unordered and canonical_until < 0:
+            canonical_until = i
+    return (NOT_CANONICAL, canonical_until) if canonical_until >= 0 else (GOOD, -1)
+
+
+@njit(cache=True, inline="always")
+def _mix(h: Any) -> Any:
+    """The finaliser of SplitMix64: every bit of the answer depends on every bit of h."""
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(31))
+
+
+@njit(cache=True, inline="always")
+def _entry(index: Any, value: float) -> Any:
+    """A key for one non-zero entry; a sum of them is a key for the row, in any order of the entries."""
+    return _mix(_mix(np.uint64(index) + np.uint64(1)) ^ np.float64(value).view(np.uint64))
+
+
+@njit(cache=True)
+def keys_dense(X: Any, labels: Any, seed: Any) -> Any:
+    """A 64-bit key per row that depends on its values, its label and the seed, not on its place."""
+    keys = np.empty(X.shape[0], np.uint64)
+    for i in range(X.shape[0]):
+        key = seed ^ _mix(np.uint64(labels[i]) + np.uint64(0x9E3779B97F4A7C15))
+        for j in range(X.shape[1]):
+            if X[i, j] != 0.0:
+                key += _entry(j, X[i, j])
+        keys[i] = _mix(key)
+    return keys
+
+
+@njit(cache=True)
+def keys_csr(data: Any, indices: Any, indptr: Any, labels: Any, seed: Any) -> Any:
+    """`keys_dense` for CSR rows: the same key for the same row."""
+    keys = np.empty(indptr.size - 1, np.uint64)
+    for i in range(indptr.size - 1):
+        key = seed ^ _mix(np.uint64(labels[i]) + np.uint64(0x9E3779B97F4A7C15))
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            if data[p] != 0.0:
+                key += _entry(indices[p], data[p])
+        keys[i] = _mix(key)
+    return keys
+
+
+@njit(cache=True)
+def copy_keys(keys: Any, copies: Any) -> Any:
+    """(row, key) of every copy: `copies[i]` of row i, numbered on through rows of equal key.
+
+    Rows must come sorted by key, so that equal rows stand together: a row given twice then has the same copies,
+    with the same keys, as the row given once with weight two.
+    """
+    total = 0
+    for i in range(copies.size):
+        total += copies[i]
+    rows, again = np.empty(total, np.int64), np.empty(total, np.uint64)
+    at, number = 0, np.uint64(0)
+    for i in range(keys.size):
+        if i > 0 and keys[i] != keys[i - 1]:
+            number = np.uint64(0)
+        for _ in range(copies[i]):
+            rows[at] = i
+            again[at] = _mix(keys[i] + number * np.uint64(0x9E3779B97F4A7C15))
+            number += np.uint64(1)
+            at += 1
+    return rows, again

@@ -1,0 +1,112 @@
+"""From an online learner to one predictor for a data set: an order of the rows, passes, and a choice of weights.
+
+A learner with regret R over n independent rows has, at a round drawn by chance, an expected error of at most
+noise_rate + R / n (theory.online_to_batch_error). That round's weights are a candidate here, several times over;
+averages, which the theorem does not cover but which are usually better, and the last weights are the others.
+The candidate with the fewest mistakes on the rows is the predictor.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.kernels import rows as kernel
+from massart.learners.rows import Rows
+
+_DRAWS = 6  # rounds drawn by chance
+_JUDGED = 20_000  # rows that judge the candidates, at most
+_MOST_COPIES = 4  # copies of a row per row of data, on average, that weights may ask for
+
+
+class Learner(Protocol):
+    """What `fit_batch` asks of a learner: Halfspace and Experts have it."""
+
+    def learn_rows(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any = None) -> NDArray[Any]:
+        """Predict, then learn, rows in the given order; `average` accumulates what `summed` needs."""
+
+    def columns(self) -> NDArray[np.float64]:
+        """(classes, experts, d + 1): all weights it holds."""
+
+    def leaders(self) -> NDArray[np.float64]:
+        """(classes, d + 1): the weights that predict now."""
+
+    def summed(self, average: Any) -> tuple[NDArray[np.float64], float]:
+        """(classes, experts, d + 1): the sum of weight * w over all rounds, and the sum of weights."""
+
+    def new_average(self) -> Any:
+        """Zeros of the shape that `learn_rows` takes as `average`."""
+
+    def copy(self) -> Any:
+        """An independent learner in the same state."""
+
+
+def canonical_order(
+    rows: Rows, labels: NDArray[np.int64], weight: NDArray[np.float64], seed: int
+) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+    """A random order that depends on the rows and the seed, not on where the rows stand; (order, weight per copy).
+
+    A row of weight 2 is learned twice, at the two places where the same row given twice would be learned; so a
+    weight means what a repetition means. Where weights are large, a copy carries more than 1, so that there are at
+    most a few copies per row; the largest weight of a copy is scaled to 1, which is what the learner's caps assume.
+    """
+    unit = max(1.0, float(weight.sum()) / (_MOST_COPIES * max(1, int(np.count_nonzero(weight)))))
+    copies = np.ceil(weight / unit - 1e-9).astype(np.int64)
+    copies[weight > 0] = np.maximum(copies[weight > 0], 1)
+    per_copy = np.divide(weight, copies, out=np.zeros_like(weight), where=copies > 0)
+    keys = rows.keys(labels, np.uint64(seed))
+    # Rows of equal key are equal rows: which of them comes first does not matter, unless their weights differ.
+    by_key = np.lexsort((per_copy, keys))
+    places, copy_keys = kernel.copy_keys(keys[by_key], copies[by_key])
+    order = by_key[places[np.argsort(copy_keys, kind="stable")]]
+    return order.astype(np.uint64), per_copy / max(float(per_copy.max(initial=0.0)), 1e-300)
+
+
+def fit_batch(
+    learner: Learner,
+    X: Any,
+    rows: Rows,
+    y: NDArray[Any],
+    labels: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    passes: int,
+    seed: int,
+) -> NDArray[np.float64]:
+    """Learn the rows once with `learner`, go on with a copy for the other passes; return (classes, d + 1) weights.
+
+    Only the first pass meets rows whose labels are news, so only it counts in the learner's rounds, mistakes and
+    certificate, and a later `partial_fit` goes on from there.
+    """
+    order, weight = canonical_order(rows, labels, weight, seed)
+    rng = np.random.default_rng(seed)
+    average = learner.new_average()
+    drawn: list[NDArray[np.float64]] = []
+    stops = np.unique(np.append(rng.integers(0, order.size, size=min(_DRAWS, order.size)), order.size))
+    for start, stop in zip(np.append(0, stops[:-1]), stops, strict=True):
+        learner.learn_rows(rows, y, weight, order[start:stop], average)
+        if stop < order.size:
+            drawn.append(learner.leaders()[:, None, :])
+    total, weight_total = learner.summed(average)
+    averages = [total / weight_total]
+    polished = learner if passes == 1 else learner.copy()
+    for _ in range(1, passes):
+        before, weight_before = total, weight_total
+        polished.learn_rows(rows, y, weight, rng.permutation(order), average)
+        total, weight_total = polished.summed(average)
+        averages = [(total - before) / (weight_total - weight_before), total / weight_total]
+    # Of equals the first wins: averages before the last weights, these before the weights of a round drawn by chance.
+    candidates = np.concatenate([*averages, polished.columns(), *drawn], axis=1)
+    # The judges are rows in the canonical order, so that the choice depends on nothing but the rows either.
+    judges = order[:_JUDGED].astype(np.int64)
+    return _fewest_mistakes(candidates, X[judges], labels[judges], weight[judges])
+
+
+def _fewest_mistakes(
+    candidates: NDArray[np.float64], X: Any, labels: NDArray[np.int64], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Of (classes, candidates, d + 1) weights the best candidate, (classes, d + 1); the first of equals."""
+    classes, count, width = candidates.shape
+    flat = candidates.reshape(classes * count, width)
+    scores = (np.asarray(X @ flat[:, :-1].T) + flat[:, -1]).reshape(-1, classes, count)
+    answers = scores[:, 0] >= 0.0 if classes == 1 else scores.argmax(axis=1)
+    return candidates[:, np.argmin(weight @ (answers != labels[:, None]))]

@@ -1,0 +1,282 @@
+"""MassartClassifier: the online halfspace learner in scikit-learn's contract."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from massart.errors import InvalidDataError, InvalidParameterError
+from massart.learners.batch import fit_batch
+from massart.learners.certificate import Certificate
+from massart.learners.experts import MARGINS, NOISE_RATES, Experts
+from massart.learners.halfspace import Halfspace
+from massart.learners.rows import Rows, check_weights
+
+_FORMATS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+
+
+class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A linear classifier for streams whose labels lie: E[mistakes] <= noise_rate * T + O(sqrt(T) / margin).
+
+    Labels may be flipped at each point with any probability up to `noise_rate`, and the points may be chosen by an
+    adversary who knows the weights. Each row is scaled to norm 1 together with its constant coordinate; that changes
+    no sign of w.x, so `coef_` and `intercept_` apply to rows as they are.
+
+    Parameters
+    ----------
+    noise_rate : upper bound on the probability that a label lies, in [0, 1/2). None: a pool of rates is tried.
+    margin : lower bound on |w*.x| / |x| for the best unit vector w*, in (0, 1]. None: a pool of margins is tried.
+    horizon : number of rounds to come. None: the promise holds at every round.
+    update : "inverse-margin" (regret sqrt(T) / margin) or "paper" (Algorithm 1 as printed).
+    optimizer : "ftrl", "fixed" (needs horizon), "adagrad-norm", or "auto": ftrl without a horizon, else fixed.
+    fit_intercept : learn a constant term.
+    normalize : scale rows to norm 1. If False, margin is in the units of the rows.
+    passes : passes over the data that `fit` makes; `partial_fit` makes one.
+    random_state : seed of the order of rows in `fit` and of the draw among experts.
+
+    Attributes
+    ----------
+    classes_, coef_ (1 or n_classes, n_features), intercept_, n_features_in_, feature_names_in_ : as in scikit-learn.
+    rounds_, mistakes_ : rows learned, and how many of them had been predicted wrongly just before. After `fit`,
+        those of its first pass: in later passes the labels are no news.
+    n_iter_ : passes made.
+
+    Notes
+    -----
+    `partial_fit` takes rows in their order and predicts with the current weights; in a pool, `mistakes_` counts the
+    predictions of the expert drawn for the round, as the theorem does, and `predict` uses the expert with the fewest
+    mistakes. `fit` takes the rows in an order of its own, which depends on the rows and on `random_state` alone,
+    and predicts with the best on these rows among averaged, last and randomly drawn weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(5000, 20))
+    >>> truth = X[:, 0] > X[:, 1]
+    >>> y = truth ^ (rng.random(5000) < 0.2 * (X[:, 2] > 0))  # labels lie, but only on one side
+    >>> clf = MassartClassifier(noise_rate=0.2, margin=0.05).partial_fit(X, y, classes=[False, True])
+    >>> clf.rounds_, clf.mistakes_ < 0.2 * clf.rounds_, clf.certificate().holds
+    (5000, True, True)
+    >>> bool(MassartClassifier(random_state=0).fit(X, y).score(X, truth) > 0.95)
+    True
+    """
+
+    classes_: NDArray[Any]
+    n_iter_: int
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _learner: Halfspace | Experts
+    _batch_weights: NDArray[np.float64] | None  # (1 or n_classes, n_features + 1) after fit, None after partial_fit
+
+    def __init__(
+        self,
+        noise_rate: float | None = None,
+        margin: float | None = None,
+        horizon: float | None = None,
+        *,
+        update: str = "inverse-margin",
+        optimizer: str = "auto",
+        fit_intercept: bool = True,
+        normalize: bool = True,
+        passes: int = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.noise_rate = noise_rate
+        self.margin = margin
+        self.horizon = horizon
+        self.update = update
+        self.optimizer = optimizer
+        self.fit_intercept = fit_intercept
+        self.normalize = normalize
+        self.passes = passes
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from scratch with several passes; return the classifier with the online-to-batch predictor."""
+        with self._unchanged_on_refusal():
+            self._check_parameters()
+            X, y = validate_data(self, X, y, reset=True, **_FORMATS)
+            check_classification_targets(y)
+            rows = Rows.of(X, getattr(self, "feature_names_in_", None))
+            weight = check_weights(sample_weight, rows.count)
+            if not weight.any():
+                raise InvalidDataError(
+                    "Every sample_weight is zero, so there is nothing to learn: weigh some row above 0"
+                )
+            classes, labels = np.unique(y, return_inverse=True)
+            present = np.unique(labels[weight > 0])
+            if present.size < 2:
+                raise InvalidDataError(
+                    f"fit needs rows of at least two classes with positive weight, but found only "
+                    f"{classes[present[0]]!r}: add rows of the "
+                    "other class, or use partial_fit(X, y, classes=[...]), which may see one class at first"
+                )
+            new_number = np.full(classes.size, -1)
+            new_number[present] = np.arange(present.size)
+            # A row of weight 0 is absent; its label only has to be some valid number.
+            labels = np.maximum(new_number[labels], 0)
+            seed = self._draw_seed()
+            learner = self._new_learner(present.size, rows.width, seed)
+            weights = fit_batch(
+                learner, X, rows, self._targets(learner, labels), labels, weight, int(self.passes), seed
+            )
+        self.classes_ = classes[present]
+        self._learner, self._batch_weights = learner, weights
+        self.n_iter_ = int(self.passes)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Predict each row, then learn it. `classes`, all labels that may ever come, is needed at the first call."""
+        with self._unchanged_on_refusal():
+            self._check_parameters()
+            first = not hasattr(self, "_learner")
+            if classes is not None:
+                classes = np.unique(np.asarray(classes))
+                if not first and not np.array_equal(classes, self.classes_):
+                    raise InvalidDataError(
+                        f"classes={classes.tolist()} is not the same as on the first call to partial_fit, "
+                        f"{self.classes_.tolist()}: leave it out, or start a new classifier"
+                    )
+                if classes.size < 2:
+                    raise InvalidDataError(f"classes={classes.tolist()}: name at least two classes")
+            elif first:
+                raise InvalidDataError(
+                    "classes must be passed on the first call to partial_fit: name all labels that may ever come, "
+                    "as in partial_fit(X, y, classes=[0, 1])"
+                )
+            known = np.asarray(classes) if first else self.classes_
+            X = validate_data(self, X, reset=first, **_FORMATS)
+            rows = Rows.of(X, getattr(self, "feature_names_in_", None))
+            labels = self._label_numbers(column_or_1d(y), known, rows.count)
+            weight = check_weights(sample_weight, rows.count)
+            order = np.flatnonzero(weight > 0).astype(np.uint64)
+            learner = self._new_learner(known.size, rows.width, self._draw_seed()) if first else self._learner
+        learner.learn_rows(rows, self._targets(learner, labels), weight, order)
+        self.classes_, self._learner = known, learner
+        self._batch_weights = None
+        self.n_iter_ = 1
+        return self
+
+    @contextmanager
+    def _unchanged_on_refusal(self) -> Iterator[None]:
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _check_parameters(self) -> None:
+        for name in ("noise_rate", "margin", "horizon"):
+            value: object = getattr(self, name)
+            if value is not None and not isinstance(value, Real):
+                raise InvalidParameterError(f"{name}={value!r}: give a number or None")
+        passes: object = self.passes
+        if not isinstance(passes, Integral) or int(passes) < 1:
+            raise InvalidParameterError(f"passes={passes!r}: give a whole number, 1 or more")
+
+    def _draw_seed(self) -> int:
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _new_learner(self, classes: int, width: int, seed: int) -> Halfspace | Experts:
+        options: dict[str, Any] = {
+            "horizon": self.horizon,
+            "update": self.update,
+            "optimizer": self.optimizer,
+            "fit_intercept": bool(self.fit_intercept),
+            "normalize": bool(self.normalize),
+        }
+        if classes == 2 and self.noise_rate is not None and self.margin is not None:
+            return Halfspace(width, self.noise_rate, self.margin, **options)
+        return Experts(
+            width,
+            noise_rates=NOISE_RATES if self.noise_rate is None else (self.noise_rate,),
+            margins=MARGINS if self.margin is None else (self.margin,),
+            classes=1 if classes == 2 else classes,
+            seed=seed,
+            **options,
+        )
+
+    @staticmethod
+    def _targets(learner: Halfspace | Experts, labels: NDArray[np.int64]) -> NDArray[Any]:
+        return 2.0 * labels - 1.0 if isinstance(learner, Halfspace) else labels
+
+    @staticmethod
+    def _label_numbers(y: NDArray[Any], classes: NDArray[Any], count: int) -> NDArray[np.int64]:
+        if y.shape[0] != count:
+            raise InvalidDataError(f"X has {count} rows, but y has {y.shape[0]} labels: give one label per row")
+        numbers = np.full(y.shape[0], -1, dtype=np.int64)
+        for number, label in enumerate(classes):
+            numbers[y == label] = number
+        stranger = np.flatnonzero(numbers < 0)
+        if stranger.size:
+            raise InvalidDataError(
+                f"y[{stranger[0]}] is {y[stranger[0]]!r}, which is not one of the classes {classes.tolist()} named on "
+                "the first call: drop the row, or start a new classifier with all classes. "
+                "Nothing was learned from this batch."
+            )
+        return numbers
+
+    def _weights(self) -> NDArray[np.float64]:
+        check_is_fitted(self, "_learner")
+        return self._learner.leaders() if self._batch_weights is None else self._batch_weights
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """(1 or n_classes, n_features) weights that `predict` uses."""
+        return self._weights()[:, :-1]
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """(1 or n_classes,) constant terms; 0 without an intercept."""
+        return self._weights()[:, -1]
+
+    @property
+    def rounds_(self) -> int:
+        """Rows learned (in `fit`: in its first pass)."""
+        check_is_fitted(self, "_learner")
+        return int(self._learner.rounds)
+
+    @property
+    def mistakes_(self) -> int:
+        """Rows that were predicted wrongly just before they were learned."""
+        check_is_fitted(self, "_learner")
+        return int(self._learner.mistakes)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """X @ coef_.T + intercept_: (n,) for two classes, else (n, n_classes)."""
+        weights = self._weights()
+        X = validate_data(self, X, reset=False, **_FORMATS)
+        Rows.of(X, getattr(self, "feature_names_in_", None))
+        scores = np.asarray(safe_sparse_dot(X, weights[:, :-1].T, dense_output=True) + weights[:, -1])
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The predicted label of each row."""
+        scores = self.decision_function(X)
+        chosen = (scores >= 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    def certificate(self, confidence: float = 0.99) -> Certificate:
+        """What the theory promises for the rounds counted by `rounds_`, and whether they contradict it."""
+        check_is_fitted(self, "_learner")
+        return self._learner.certificate(confidence)

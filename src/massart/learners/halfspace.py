@@ -1,0 +1,200 @@
+"""The online halfspace: predict, then learn, one row or many; all it remembers is in two arrays."""
+
+from math import isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.errors import InvalidDataError, InvalidParameterError
+from massart.kernels import halfspace as kernel
+from massart.learners.certificate import Certificate, certify
+from massart.learners.rows import Rows, check_weights
+from massart.learners.rules import initial_state, make_rule
+
+_NO_AVERAGE = np.zeros(0)
+_FLOAT64 = np.dtype(np.float64)
+
+
+class Halfspace:
+    """Predict sign(w.x), learn w so that E[mistakes] <= noise_rate * T + O(sqrt(T) / margin).
+
+    Labels are -1 and +1, sign(0) is +1. A row costs time linear in its non-zeros, whatever `n_features` is.
+
+    Parameters
+    ----------
+    n_features : number of coordinates of a row.
+    noise_rate : upper bound on the probability that a label lies, in [0, 1/2).
+    margin : lower bound on |w*.x| / |x| for the best unit vector w*, in (0, 1].
+    horizon : number of rounds to come; None when it is not known.
+    update : "inverse-margin" (regret of order sqrt(T) / margin) or "paper" (Algorithm 1 as printed).
+    optimizer : "ftrl", "fixed" (needs horizon), "adagrad-norm", or "auto": ftrl without a horizon, else fixed.
+    fit_intercept : add a coordinate that is always 1.
+    normalize : scale each row, with its constant coordinate, to norm 1. The sign of w.x stays what it was and the
+        margin can only grow.
+
+    Examples
+    --------
+    >>> learner = Halfspace(2, noise_rate=0.1, margin=0.3)
+    >>> for x, y in [([1.0, 0.5], 1), ([-1.0, 0.2], -1), ([0.9, -0.3], 1), ([-0.8, -0.1], -1)]:
+    ...     row = np.array(x)
+    ...     print(learner.predict(row), end=" ")
+    ...     score = learner.learn(row, y)
+    1 1 1 -1
+    >>> learner.mistakes, learner.rounds
+    (1, 4)
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        noise_rate: float,
+        margin: float,
+        horizon: float | None = None,
+        *,
+        update: str = "inverse-margin",
+        optimizer: str = "auto",
+        fit_intercept: bool = True,
+        normalize: bool = True,
+    ) -> None:
+        if n_features < 0:
+            raise InvalidParameterError(f"n_features={n_features}: give the number of columns, 0 or more")
+        rule = make_rule(
+            noise_rate,
+            margin,
+            horizon,
+            update=update,
+            optimizer=optimizer,
+            fit_intercept=fit_intercept,
+            normalize=normalize,
+        )
+        self._set(rule, np.zeros(n_features + 1), initial_state(rule))
+
+    def _set(self, rule: NDArray[np.float64], v: NDArray[np.float64], s: NDArray[np.float64]) -> None:
+        self._rule = rule  # (RULE_SIZE,) what it was told
+        self._v = v  # (n_features + 1,) the last for the constant coordinate; w = scale * v
+        self._s = s  # (STATE_SIZE,) scale, norms, counts
+        self._shape = (v.size - 1,)
+
+    def predict(self, x: NDArray[Any]) -> int:
+        """-1 or +1 for one row; nothing is learned."""
+        return 1 if self.score(x) >= 0.0 else -1
+
+    def score(self, x: NDArray[Any]) -> float:
+        """w.x for one row, the row scaled: its sign is the prediction, its size the margin."""
+        x = self._row(x)
+        score: float = kernel.score_row(x, self._rule, self._v, self._s)
+        if isnan(score):  # the row is not finite
+            Rows.of(x[None, :])
+        return score
+
+    def learn(self, x: NDArray[Any], y: float, weight: float = 1.0) -> float:
+        """Learn one row with its label -1 or +1; return the score that was its prediction."""
+        x = self._row(x)
+        if y not in (1, -1):
+            raise InvalidDataError(
+                f"The label is {y!r}: Halfspace learns -1 and +1; MassartClassifier takes any labels"
+            )
+        if not 0.0 < weight < np.inf:
+            if weight == 0.0:
+                return self.score(x)
+            raise InvalidDataError(f"The weight is {weight!r}: it must be finite and not negative")
+        score: float = kernel.learn_row(x, float(y), float(weight), self._rule, self._v, self._s)
+        if isnan(score):
+            Rows.of(x[None, :])
+        return score
+
+    def _row(self, x: Any) -> NDArray[Any]:
+        if type(x) is np.ndarray and x.dtype == _FLOAT64 and x.shape == self._shape and x.flags.c_contiguous:
+            return x
+        row = np.ascontiguousarray(x)
+        if row.dtype != np.float32:
+            row = row.astype(np.float64)
+        if row.shape != self._shape:
+            raise InvalidDataError(f"The row has shape {row.shape}, but this learner takes {self._shape[0]} features")
+        return row
+
+    def learn_many(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.float64]:
+        """Predict, then learn, each row of an array or CSR matrix in turn; return the scores that were predictions."""
+        rows = X if isinstance(X, Rows) else Rows.of(X)
+        labels = np.asarray(y, dtype=np.float64)
+        if rows.width != self._v.size - 1:
+            raise InvalidDataError(f"X has {rows.width} columns, but this learner takes {self._v.size - 1} features")
+        if labels.shape != (rows.count,) or not np.all(np.abs(labels) == 1.0):
+            raise InvalidDataError(f"y must hold {rows.count} labels, each -1 or +1")
+        weight = check_weights(sample_weight, rows.count)
+        return self.learn_rows(rows, labels, weight, np.flatnonzero(weight > 0).astype(np.uint64))
+
+    def learn_rows(
+        self,
+        rows: Rows,
+        y: NDArray[np.float64],
+        weight: NDArray[np.float64],
+        order: NDArray[np.uint64],
+        average: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
+        """Learn checked rows in the given order; `average` (of v's size) accumulates what `summed` needs."""
+        learn = kernel.learn_dense if rows.csr is None else kernel.learn_csr
+        scores = np.empty(order.size)
+        z = _NO_AVERAGE if average is None else average
+        for data, (labels, weights), inner, place in rows.parts(order, y, weight):
+            learn(*data, labels, weights, inner, self._rule, self._v, z, self._s, scores[place])
+        return scores
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """w, without the constant coordinate."""
+        return np.asarray(self._s[kernel.SCALE] * self._v[:-1])
+
+    @property
+    def intercept(self) -> float:
+        """The weight of the constant coordinate."""
+        return float(self._s[kernel.SCALE] * self._v[-1] * self._rule[kernel.BIAS])
+
+    @property
+    def rounds(self) -> int:
+        """Rows learned."""
+        return int(self._s[kernel.ROUNDS])
+
+    @property
+    def mistakes(self) -> int:
+        """Rows that were predicted wrongly before they were learned."""
+        return int(self._s[kernel.MISTAKES])
+
+    def certificate(self, confidence: float = 0.99) -> Certificate:
+        """What the theory promises for the rounds seen, and whether they contradict it."""
+        return certify(self._rule, self._s, confidence)
+
+    def columns(self) -> NDArray[np.float64]:
+        """(1, 1, n_features + 1): w with its intercept, as one class with one expert."""
+        return np.asarray(self._s[kernel.SCALE] * self._v)[None, None, :]
+
+    def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """(1, 1, n_features + 1): the sum of weight * w over all rounds, and the sum of weights.
+
+        `average` must have been given to `learn_rows` from the first round on.
+        """
+        return (self._s[kernel.SCALED] * self._v - average)[None, None, :], float(self._s[kernel.WEIGHT])
+
+    def new_average(self) -> NDArray[np.float64]:
+        """Zeros of the shape that `learn_rows(average=...)` takes."""
+        return np.zeros_like(self._v)
+
+    def leaders(self) -> NDArray[np.float64]:
+        """(1, n_features + 1): the weights that predict now."""
+        return np.asarray(self.columns()[0])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that it remembers; `from_arrays` gives it back bit for bit."""
+        return {"rule": self._rule, "weights": self._v, "state": self._s}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Halfspace":
+        """The learner whose `arrays()` these are."""
+        learner = cls.__new__(cls)
+        learner._set(arrays["rule"], arrays["weights"], arrays["state"])
+        return learner
+
+    def copy(self) -> "Halfspace":
+        """An independent learner in the same state."""
+        return Halfspace.from_arrays({name: array.copy() for name, array in self.arrays().items()})

@@ -1,0 +1,218 @@
+"""k arms (section 9 of docs/theory.md): the lift over a random arm that pairs of arms guarantee.
+
+The learner scores the contexts, takes the best arm a, and treats every pair (a, j) as one example
+z = x_a - x_j with real label y = r_a - r_j.  Rewards live in an interval of length `reward_width` (M),
+expected rewards of neighbours in the target's order differ by at least `gap` (Delta), their scores by at
+least `margin` (gamma).  "Lift" is the expected reward above that of a uniformly random arm, over T rounds.
+"""
+
+import math
+
+from massart.theory.conditions import (
+    check_arms,
+    check_bandit,
+    check_nonnegative,
+    check_positive,
+    check_probability,
+    check_rounds,
+)
+from massart.theory.halfspace import ftrl_regret
+
+__all__ = [
+    "adaptive_bandit_gradient_cap",
+    "arm_floor",
+    "bandit_gradient_cap",
+    "bandit_lift",
+    "bandit_second_moment",
+    "best_arm_lift",
+    "exploration_cost",
+    "exploration_rate",
+    "full_information_gradient_cap",
+    "full_information_lift",
+    "guaranteed_lift",
+    "lift_from_regret",
+    "slack_lift_from_regret",
+]
+
+
+def guaranteed_lift(arms: int, gap: float, rounds: float) -> float:
+    """Theorem 1.10 and Theorem 9 of docs/theory.md, leading term: (k-1)/k gap T.
+
+    >>> guaranteed_lift(arms=5, gap=0.125, rounds=10**6)
+    100000.0
+    """
+    count = check_arms(arms)
+    return (count - 1) / count * check_positive("gap", gap) * check_rounds(rounds)
+
+
+def best_arm_lift(arms: int, gap: float, rounds: float) -> float:
+    """Definition 1.4: the best arm is at least (k-1)/2 gap T above a random one, k/2 times the guarantee.
+
+    >>> best_arm_lift(arms=5, gap=0.1, rounds=10**6)
+    200000.0
+    """
+    return 0.5 * (check_arms(arms) - 1) * check_positive("gap", gap) * check_rounds(rounds)
+
+
+def arm_floor(gap: float, slack: float, margin: float) -> float:
+    """Theorem 9(a) of docs/theory.md: the sharp floor slack margin / (2 gap - slack) for pairs of arms.
+
+    >>> round(arm_floor(gap=0.2, slack=0.1, margin=0.3), 12)
+    0.1
+    """
+    delta, gamma = check_positive("gap", gap), check_positive("margin", margin)
+    eps = check_nonnegative("slack", slack)
+    check_nonnegative("gap - slack", delta - eps)
+    return eps * gamma / (2.0 * delta - eps)
+
+
+def slack_lift_from_regret(arms: int, gap: float, slack: float, rounds: float, regret: float) -> float:
+    """Theorem 9(a) of docs/theory.md: lift >= (k-1)/k (gap - slack) T - 2 R / k, R the regret of the losses.
+
+    >>> slack_lift_from_regret(arms=2, gap=0.5, slack=0.25, rounds=1000, regret=20)
+    105.0
+    """
+    eps = check_nonnegative("slack", slack)
+    remaining = check_nonnegative("gap - slack", check_positive("gap", gap) - eps)
+    count = check_arms(arms)
+    loss = 2.0 * check_nonnegative("regret", regret) / count
+    return (count - 1) / count * remaining * check_rounds(rounds) - loss
+
+
+def lift_from_regret(arms: int, gap: float, rounds: float, regret: float) -> float:
+    """Theorem 9(b) of docs/theory.md: lift >= (k-1)/k gap T - 2 R / k, R the linear regret.
+
+    >>> lift_from_regret(arms=5, gap=0.125, rounds=10**6, regret=10**5)
+    60000.0
+    """
+    loss = 2.0 * check_nonnegative("regret", regret) / check_arms(arms)
+    return guaranteed_lift(arms, gap, rounds) - loss
+
+
+def full_information_gradient_cap(arms: int, gap: float, margin: float, reward_width: float) -> float:
+    """Theorem 9(b) of docs/theory.md: ||g|| <= (k-1) (gap + M) / margin when all rewards are seen.
+
+    >>> round(full_information_gradient_cap(arms=5, gap=0.1, margin=0.1, reward_width=1.0), 9)
+    44.0
+    """
+    count = check_bandit(arms, gap, margin, reward_width)
+    return (count - 1) * (gap + reward_width) / margin
+
+
+def full_information_lift(arms: int, gap: float, margin: float, reward_width: float, rounds: float) -> float:
+    """Theorem 9(b) of docs/theory.md with the dual averaging of Theorem 1(b).
+
+    lift >= (k-1)/k (gap T - 2 sqrt(2) (gap + M) sqrt(T + 1) / margin).
+
+    >>> round(full_information_lift(arms=5, gap=0.1, margin=0.1, reward_width=1.0, rounds=10**6))
+    55110
+    """
+    cap, count = full_information_gradient_cap(arms, gap, margin, reward_width), check_rounds(rounds)
+    return lift_from_regret(arms, gap, count, ftrl_regret(cap, count * cap * cap))
+
+
+def bandit_gradient_cap(arms: int, gap: float, margin: float, reward_width: float, exploration: float) -> float:
+    """Theorem 10 of docs/theory.md: the longest gradient built from one reward, baseline M/2.
+
+    max((k-1)(gap + M/(2 pi)), (k-1) gap + k M/(2q)) / margin,
+    q = exploration, pi = 1 - q + q/k the probability of the arm the learner favours.
+
+    >>> round(bandit_gradient_cap(arms=5, gap=0.1, margin=0.1, reward_width=1.0, exploration=0.2), 9)
+    129.0
+    """
+    count = check_bandit(arms, gap, margin, reward_width)
+    q = check_positive("exploration", check_probability("exploration", exploration))
+    favoured = (count - 1) * (gap + reward_width / (2.0 * (1.0 - q + q / count)))
+    explored = (count - 1) * gap + count * reward_width / (2.0 * q)
+    return max(favoured, explored) / margin
+
+
+def bandit_second_moment(arms: int, gap: float, margin: float, reward_width: float, exploration: float) -> float:
+    """Theorem 10 of docs/theory.md: E ||g||^2 of the inverse-probability estimate with baseline M/2.
+
+    (pi (k-1)^2 (gap + M/(2 pi))^2 + (k-1) (q/k) ((k-1) gap + k M/(2q))^2) / margin^2,
+    q = exploration, pi = 1 - q + q/k; about k (k-1) M^2 / (4 q margin^2).
+
+    >>> round(bandit_second_moment(arms=10, gap=1 / 9, margin=0.2, reward_width=1.0, exploration=0.1) * 0.04)
+    266
+    """
+    count = check_bandit(arms, gap, margin, reward_width)
+    q = check_positive("exploration", check_probability("exploration", exploration))
+    pi = 1.0 - q + q / count
+    favoured = pi * ((count - 1) * (gap + reward_width / (2.0 * pi))) ** 2
+    explored = (count - 1) * q / count * ((count - 1) * gap + count * reward_width / (2.0 * q)) ** 2
+    return (favoured + explored) / margin**2
+
+
+def exploration_rate(
+    arms: int,
+    gap: float,
+    margin: float,
+    reward_width: float,
+    rounds: float,
+    constant: float = math.sqrt(2.0),
+) -> float:
+    """Theorem 10 of docs/theory.md: min(1, (c M sqrt(k/(k-1)) / (2 margin gap sqrt(T)))^(2/3)).
+
+    `constant` is the c of the optimiser's promise R <= c sqrt(sum ||g||^2): sqrt(2) for Theorem 1(b).
+
+    >>> round(exploration_rate(arms=5, gap=0.1, margin=0.1, reward_width=1.0, rounds=10**6), 3)
+    0.184
+    """
+    count, c = check_bandit(arms, gap, margin, reward_width), check_positive("constant", constant)
+    horizon = check_rounds(rounds, smallest=1.0)
+    balance = c * reward_width * math.sqrt(count / (count - 1)) / (2.0 * margin * gap * math.sqrt(horizon))
+    return min(1.0, math.cbrt(balance) ** 2)
+
+
+def exploration_cost(
+    arms: int,
+    gap: float,
+    margin: float,
+    reward_width: float,
+    rounds: float,
+    constant: float = math.sqrt(2.0),
+) -> float:
+    """Theorem 10 of docs/theory.md, leading order of what is lost of the guarantee at the best exploration.
+
+    3 q (k-1)/k gap T = 3 (c/2)^(2/3) ((k-1)/k)^(2/3) gap^(1/3) (M T / margin)^(2/3).
+
+    >>> round(exploration_cost(arms=5, gap=0.1, margin=0.1, reward_width=1.0, rounds=10**6), -2)
+    44200.0
+    """
+    count, c = check_bandit(arms, gap, margin, reward_width), check_positive("constant", constant)
+    horizon = check_rounds(rounds)
+    shape = 0.5 * c * (count - 1) / count * reward_width * horizon / margin
+    return 3.0 * math.cbrt(shape) ** 2 * math.cbrt(gap)
+
+
+def bandit_lift(arms: int, gap: float, margin: float, reward_width: float, rounds: float, exploration: float) -> float:
+    """Theorem 10 of docs/theory.md with the dual averaging of Theorem 1(b), every term kept.
+
+    lift >= (1-q) ((k-1)/k gap T - (2/k) sqrt(2) sqrt(G^2 + T B)), q = exploration,
+    G `bandit_gradient_cap`, B `bandit_second_moment`.
+
+    >>> round(bandit_lift(arms=5, gap=0.1, margin=0.1, reward_width=1.0, rounds=10**6, exploration=0.2))
+    37955
+    """
+    count = check_rounds(rounds)
+    cap = bandit_gradient_cap(arms, gap, margin, reward_width, exploration)
+    squares = count * bandit_second_moment(arms, gap, margin, reward_width, exploration)
+    return (1.0 - exploration) * lift_from_regret(arms, gap, count, ftrl_regret(cap, squares))
+
+
+def adaptive_bandit_gradient_cap(
+    arms: int, gap: float, margin: float, reward_width: float, exploration: float
+) -> float:
+    """Theorem 11 of docs/theory.md: the longest gradient when every round has its own exploration rate.
+
+    max((k-1)(gap + M/(2 pi)), (k-1) gap + sqrt(k-1) k M/(2q)) / margin, with q and pi as in Theorem 10.
+
+    >>> round(adaptive_bandit_gradient_cap(5, gap=0.1, margin=0.1, reward_width=1.0, exploration=0.2), 9)
+    254.0
+    """
+    count = check_bandit(arms, gap, margin, reward_width)
+    q = check_positive("exploration", check_probability("exploration", exploration))
+    favoured = (count - 1) * (gap + reward_width / (2.0 * (1.0 - q + q / count)))
+    explored = (count - 1) * gap + math.sqrt(count - 1) * count * reward_width / (2.0 * q)
+    return max(favoured, explored) / margin

@@ -1,0 +1,207 @@
+"""The ranges in which the theorems are true: one check per quantity, one sentence per refusal.
+
+Every check returns its argument as a `float` (or `int` where a count is needed), so that a
+formula can be written on the line after it.  NaN and infinities fail every check.
+"""
+
+import math
+
+from massart.errors import InvalidParameterError
+
+__all__ = [
+    "check_arms",
+    "check_bandit",
+    "check_confidence",
+    "check_experts",
+    "check_margin",
+    "check_mistakes",
+    "check_noise_rate",
+    "check_nonnegative",
+    "check_positive",
+    "check_probability",
+    "check_rounds",
+    "check_slack",
+]
+
+
+def _number(name: str, value: float) -> float:
+    """Refuse what is not one finite number; everything else is left to the caller's condition."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InvalidParameterError(f"{name} must be a number; got {value!r}") from None
+    if not math.isfinite(number):
+        raise InvalidParameterError(f"{name} must be a finite number; got {value!r}")
+    return number
+
+
+def check_noise_rate(noise_rate: float) -> float:
+    """0 <= noise_rate < 1/2: at one half a label says nothing about the point it sits on.
+
+    >>> check_noise_rate(0.1)
+    0.1
+    """
+    number = _number("noise_rate", noise_rate)
+    if not 0.0 <= number < 0.5:
+        raise InvalidParameterError(
+            f"noise_rate must satisfy 0 <= noise_rate < 1/2; got {noise_rate!r}. "
+            "It is the largest probability with which a label is flipped, not the error you hope for."
+        )
+    return number
+
+
+def check_margin(margin: float) -> float:
+    """0 < margin <= 1: the distance |w*.x| of points in the unit ball to the target's hyperplane.
+
+    >>> check_margin(1)
+    1.0
+    """
+    number = _number("margin", margin)
+    if not 0.0 < number <= 1.0:
+        raise InvalidParameterError(
+            f"margin must satisfy 0 < margin <= 1; got {margin!r}. "
+            "Scale every row to length at most one first; any margin below the true one is safe."
+        )
+    return number
+
+
+def check_slack(slack: float, noise_rate: float) -> float:
+    """0 <= slack <= 1 - 2 noise_rate: beyond it the leaky-ReLU loss is no longer convex.
+
+    >>> check_slack(0.2, noise_rate=0.1)
+    0.2
+    """
+    number = _number("slack", slack)
+    largest = 1.0 - 2.0 * check_noise_rate(noise_rate)
+    if not 0.0 <= number <= largest:
+        raise InvalidParameterError(
+            f"slack must satisfy 0 <= slack <= 1 - 2 noise_rate = {largest:g}; got {slack!r}. "
+            "A larger slack makes the loss concave: take a smaller one."
+        )
+    return number
+
+
+def check_rounds(rounds: float, name: str = "rounds", smallest: float = 0.0) -> float:
+    """Accept a number of rounds, at least `smallest`.
+
+    >>> check_rounds(1000)
+    1000.0
+    """
+    number = _number(name, rounds)
+    if not number >= smallest:
+        raise InvalidParameterError(f"{name} must satisfy {name} >= {smallest:g}; got {rounds!r}")
+    return number
+
+
+def check_mistakes(mistakes: float, rounds: float) -> float:
+    """0 <= mistakes <= rounds.
+
+    >>> check_mistakes(3, rounds=10)
+    3.0
+    """
+    number = _number("mistakes", mistakes)
+    if not 0.0 <= number <= rounds:
+        raise InvalidParameterError(f"mistakes must satisfy 0 <= mistakes <= rounds = {rounds:g}; got {mistakes!r}")
+    return number
+
+
+def check_confidence(confidence: float) -> float:
+    """0 < confidence < 1.
+
+    >>> check_confidence(0.99)
+    0.99
+    """
+    number = _number("confidence", confidence)
+    if not 0.0 < number < 1.0:
+        raise InvalidParameterError(
+            f"confidence must satisfy 0 < confidence < 1; got {confidence!r}. "
+            "It is the probability with which the bound holds, for example 0.99."
+        )
+    return number
+
+
+def check_probability(name: str, probability: float) -> float:
+    """0 <= probability <= 1.
+
+    >>> check_probability("flip_rate", 0.7)
+    0.7
+    """
+    number = _number(name, probability)
+    if not 0.0 <= number <= 1.0:
+        raise InvalidParameterError(f"{name} must satisfy 0 <= {name} <= 1; got {probability!r}")
+    return number
+
+
+def check_nonnegative(name: str, value: float) -> float:
+    """Accept a finite number of at least zero.
+
+    >>> check_nonnegative("regret", 12.5)
+    12.5
+    """
+    number = _number(name, value)
+    if not number >= 0.0:
+        raise InvalidParameterError(f"{name} must satisfy {name} >= 0; got {value!r}")
+    return number
+
+
+def check_positive(name: str, value: float) -> float:
+    """Accept a finite number above zero.
+
+    >>> check_positive("step", 0.5)
+    0.5
+    """
+    number = _number(name, value)
+    if not number > 0.0:
+        raise InvalidParameterError(f"{name} must satisfy {name} > 0; got {value!r}")
+    return number
+
+
+def _count(name: str, value: float, smallest: int, advice: str) -> int:
+    number = _number(name, value)
+    if number != math.floor(number) or number < smallest:
+        raise InvalidParameterError(f"{name} must be a whole number with {name} >= {smallest}; got {value!r}. {advice}")
+    return int(number)
+
+
+def check_experts(experts: float) -> int:
+    """Accept a whole number of experts, at least one.
+
+    >>> check_experts(40)
+    40
+    """
+    return _count("experts", experts, 1, "A pool needs somebody to follow.")
+
+
+def check_arms(arms: float) -> int:
+    """Accept a whole number of arms, at least two.
+
+    >>> check_arms(5)
+    5
+    """
+    return _count("arms", arms, 2, "With one arm there is nothing to choose.")
+
+
+def check_bandit(arms: float, gap: float, margin: float, reward_width: float) -> int:
+    """Ask of k arms only what Definition 1.4 and the margin can hold: a chain of k - 1 gaps has to fit.
+
+    (k-1) gap <= reward_width, because rewards live in an interval of that width, and
+    (k-1) margin <= 2, because scores of contexts in the unit ball live in [-1, 1].
+
+    >>> check_bandit(arms=5, gap=0.1, margin=0.1, reward_width=1.0)
+    5
+    """
+    count = check_arms(arms)
+    check_positive("gap", gap)
+    check_positive("margin", margin)
+    check_positive("reward_width", reward_width)
+    if not (count - 1) * gap <= reward_width * (1.0 + 1e-12):
+        raise InvalidParameterError(
+            f"(arms - 1) * gap <= reward_width is needed; got ({count} - 1) * {gap!r} > {reward_width!r}. "
+            "The worst and the best arm differ by that many gaps: lower gap or widen the reward range."
+        )
+    if not (count - 1) * margin <= 2.0 * (1.0 + 1e-12):
+        raise InvalidParameterError(
+            f"(arms - 1) * margin <= 2 is needed; got ({count} - 1) * {margin!r} > 2. "
+            "The scores of contexts in the unit ball span at most 2: lower margin."
+        )
+    return count

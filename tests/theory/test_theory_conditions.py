@@ -1,0 +1,162 @@
+"""Every argument out of range is refused, with the condition and the value in the message."""
+
+import math
+from functools import partial
+
+import pytest
+
+from massart import theory
+from massart.errors import InvalidParameterError
+
+GOOD = {
+    "noise_rate": 0.1,
+    "margin": 0.1,
+    "rounds": 1000,
+    "horizon": 1000,
+    "samples": 1000,
+    "mistakes": 10,
+    "slack": 0.2,
+    "floor": 0.01,
+    "cap": 3.0,
+    "step": 0.1,
+    "constant": 1.0,
+    "squared_gradients": 5.0,
+    "squared_weights": 5.0,
+    "largest_weight": 1.0,
+    "regret": 5.0,
+    "confidence": 0.9,
+    "tolerance": 0.1,
+    "excess": 0.1,
+    "penalty": 1.0,
+    "corrupted": 3,
+    "distance": 0.5,
+    "flip_rate": 0.2,
+    "experts": 4,
+    "best_loss": 10,
+    "diameter": 2.0,
+    "arms": 4,
+    "gap": 0.3,
+    "reward_width": 1.0,
+    "exploration": 0.2,
+    "zero_weight": 2.0,
+    "scale": 1.0,
+    "variance": 1.0,
+    "drift": 0.5,
+    "learner_distance": 0.3,
+    "target_distance": 0.3,
+    "denominator": 0.4,
+    "agrees": True,
+    "grid": [(0.1, 0.1), (0.2, 0.05)],
+    "mistake_bound": theory.ftrl_mistake_bound,
+}
+BAD = {
+    "noise_rate": (-0.01, 0.5, 0.7, math.nan, math.inf, "much", None),
+    "rounds": (-1, math.nan, math.inf),
+    "horizon": (-1, math.nan),
+    "samples": (0, -1),
+    "mistakes": (-1, 1001),
+    "best_loss": (-1, 1001),
+    "slack": (-0.1, 1.01, math.nan),
+    "floor": (0.0, -1.0),
+    "step": (0.0, -1.0),
+    "constant": (0.0, -1.0),
+    "squared_gradients": (-1.0, math.nan),
+    "squared_weights": (-1.0,),
+    "largest_weight": (-1.0,),
+    "regret": (-1.0, math.nan),
+    "confidence": (0.0, 1.0, 99, math.nan),
+    "tolerance": (0.0, -0.1),
+    "excess": (0.0, -0.1),
+    "penalty": (-1.0,),
+    "corrupted": (-1,),
+    "distance": (-0.1,),
+    "flip_rate": (-0.1, 1.1),
+    "experts": (0, 2.5),
+    "diameter": (0.0,),
+    "arms": (1, 0, 2.5, math.nan),
+    "gap": (0.0, -0.1, math.nan),
+    "reward_width": (0.0, -1.0),
+    "exploration": (0.0, 1.1, -0.1),
+    "zero_weight": (0.0,),
+    "scale": (-1.0,),
+    "variance": (-1.0,),
+    "drift": (-1.0,),
+    "learner_distance": (-0.1,),
+    "target_distance": (-0.1,),
+    "denominator": (0.0,),
+    "cap": (-1.0,),
+    "margin": (0.0, -0.1, math.nan, math.inf),
+}
+
+
+def _arguments(function):
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+FORMULAS = [getattr(theory, name) for name in theory.__all__ if not name.startswith("check_")]
+CASES = [
+    pytest.param(function, name, value, id=f"{function.__name__}-{name}={value!r}")
+    for function in FORMULAS
+    for name in _arguments(function)
+    for value in BAD.get(name, ())
+]
+
+
+@pytest.mark.parametrize(("function", "name", "value"), CASES)
+def test_out_of_range_is_refused_by_name_and_value(function, name, value):
+    arguments = {key: GOOD[key] for key in _arguments(function)} | {name: value}
+    if name == "experts" and function is theory.pool_mistake_bound and value is None:
+        pytest.skip("None counts the grid")
+    with pytest.raises(InvalidParameterError) as refused:
+        function(**arguments)
+    assert repr(value) in str(refused.value) or f"{float(value):g}" in str(refused.value) or name in ("slack", "gap")
+    assert name.replace("best_loss", "mistakes") in str(refused.value)
+
+
+@pytest.mark.parametrize("function", FORMULAS, ids=lambda f: f.__name__)
+def test_the_middle_of_the_range_is_accepted(function):
+    value = function(**{key: GOOD[key] for key in _arguments(function)})
+    assert math.isfinite(value)
+
+
+@pytest.mark.parametrize(
+    "function", [f for f in FORMULAS if "margin" in _arguments(f) and "arms" not in _arguments(f)]
+)
+def test_two_arm_margins_stop_at_one(function):
+    if function in (theory.arm_floor, theory.paper_shift):
+        pytest.skip("a margin between the scores of two arms reaches 2")
+    with pytest.raises(InvalidParameterError, match=r"0 < margin <= 1; got 1\.5"):
+        function(**{key: GOOD[key] for key in _arguments(function)} | {"margin": 1.5})
+
+
+BANDIT = [f for f in FORMULAS if {"arms", "gap", "margin", "reward_width"} <= set(_arguments(f))]
+
+
+@pytest.mark.parametrize("function", BANDIT, ids=lambda f: f.__name__)
+def test_a_chain_of_arms_has_to_fit(function):
+    call = partial(function, **{key: GOOD[key] for key in _arguments(function)})
+    call(gap=1 / 3, margin=2 / 3)  # exactly full: three gaps in 1, three margins in 2
+    with pytest.raises(InvalidParameterError, match=r"\(arms - 1\) \* gap <= reward_width .* 0\.34 > 1\.0"):
+        call(gap=0.34)
+    with pytest.raises(InvalidParameterError, match=r"\(arms - 1\) \* margin <= 2 .* 0\.67 > 2"):
+        call(margin=0.67)
+
+
+def test_slack_is_bounded_by_the_noise_and_by_the_gap():
+    with pytest.raises(InvalidParameterError, match=r"slack <= 1 - 2 noise_rate = 0\.2; got 0\.3"):
+        theory.sharp_floor(noise_rate=0.4, slack=0.3, margin=0.1)
+    with pytest.raises(InvalidParameterError, match="gap - slack"):
+        theory.arm_floor(gap=0.1, slack=0.2, margin=0.1)
+
+
+def test_a_pool_needs_a_safe_expert_and_an_honest_count():
+    with pytest.raises(InvalidParameterError, match=r"no pair with noise_rate >= 0\.3 and margin <= 0\.1"):
+        theory.pool_mistake_bound(0.3, 0.1, 1000, [(0.1, 0.1), (0.4, 0.2)])
+    with pytest.raises(InvalidParameterError, match="at least the 2"):
+        theory.pool_mistake_bound(0.1, 0.1, 1000, [(0.1, 0.1), (0.4, 0.2)], experts=1)
+
+
+def test_refusals_are_value_errors_too():
+    with pytest.raises(ValueError, match="noise_rate"):
+        theory.gradient_cap(0.5, 0.1)
