@@ -9,7 +9,7 @@ import numpy as np
 
 
 def sign(t):
-    """sign(0) = +1, in the prediction and in the gradient alike (erratum 5)."""
+    """sign(0) = +1, in the prediction and in the gradient alike (erratum 8)."""
     return 1.0 if t >= 0 else -1.0
 
 
@@ -35,18 +35,23 @@ class PaperAlgorithm1:
     T: int | None = None  # None: round t uses the parameters of horizon t
     w: np.ndarray = field(init=False)
     t: int = 0
-    G: float = 0.0
+    G: float = field(init=False)
     mistakes: float = 0.0
 
     def __post_init__(self):
-        self.w = np.zeros(self.d)  # printed: e_1 (erratum 5)
+        self.w = np.zeros(self.d)  # printed: e_1 (erratum 8)
+        Delta, eps, tau = self.parameters(self.T or 1)
+        self.G = (1 + Delta - eps) / (2 * tau)
+
+    def parameters(self, T):
+        Delta = 1 - 2 * self.eta
+        eps = min(Delta / 2, 1 / np.sqrt(self.gamma * np.sqrt(T)))
+        return Delta, eps, eps * self.gamma / 4  # line 1
 
     def round(self, x, y, c=1.0):
         self.t += 1
         T = self.T or self.t
-        Delta = 1 - 2 * self.eta
-        eps = min(Delta / 2, 1 / np.sqrt(self.gamma * np.sqrt(T)))
-        tau = eps * self.gamma / 4  # line 1
+        Delta, eps, tau = self.parameters(T)
         s = sign(self.w @ x)  # line 3b
         self.mistakes += s != y  # line 3c
         # line 3d: the gradient of l at w_t
@@ -79,13 +84,13 @@ class InverseMargin:
         self.G = (1 - self.eta) / self.gamma
 
     def round(self, x, y, c=1.0):
-        self.G = max(self.G, c * np.linalg.norm(x) * (1 - self.eta) / self.gamma)
-        if self.optimizer == "ftrl":
-            self.w = project(self.theta / np.sqrt(2 * (self.G**2 + self.S)))
         score = self.w @ x
         s = sign(score)
         self.mistakes += s != y
-        g = c * 0.5 * ((1 - 2 * self.eta) * s - y) * x / (abs(score) + self.gamma)
+        if self.optimizer == "ftrl":  # a row heavier than any before lowers w, not its sign, before the label is seen
+            self.G = max(self.G, c * np.linalg.norm(x) * (1 - self.eta) / self.gamma)
+            self.w = project(self.theta / np.sqrt(2 * (self.G**2 + self.S)))
+        g = c * 0.5 * ((1 - 2 * self.eta) * s - y) * x / (abs(self.w @ x) + self.gamma)
         self.S += g @ g
         self.theta = self.theta - g
         if self.optimizer == "ftrl":

@@ -91,37 +91,41 @@ def test_remark_1_7_the_distribution_may_change_with_the_round():
 
 
 def _algorithm_1(rng, T, runs, eta, gamma, eps, d=5):
-    """Algorithm 1 with projected OGD from w = 0, `runs` independent copies at once; P[mistake] per round."""
+    """Algorithm 1 with projected OGD from w = 0, `runs` copies at once, against points on the wrong side of w.
+
+    Returns per run the sum of P[mistake] and the regret of the conditionally expected losses.
+    """
     dt, tau = 1 - 2 * eta - eps, eps * gamma / 4
     step = 2 / ((1 + dt) / (2 * tau) * math.sqrt(T))
-    W, chance_of_mistake = np.zeros((runs, d)), np.zeros(runs)
+    W, mistakes, regret = np.zeros((runs, d)), np.zeros(runs), np.zeros(runs)
     for _ in range(T):
-        across = W.copy()  # the adversary's point: margin gamma, as far on the wrong side of w as can be
-        across[:, 1] = 0.0
+        across = W * (np.arange(d) != 1)  # the target is e_2
         length = np.linalg.norm(across, axis=1, keepdims=True)
         across = np.where(length > 0, across / np.where(length > 0, length, 1), np.eye(d)[0])
-        X = -math.sqrt(1 - gamma**2) * across
-        X[:, 1] = gamma
+        X = gamma * np.eye(d)[1] - math.sqrt(1 - gamma**2) * across
         score = np.einsum("ij,ij->i", W, X)
-        s = sign(score)
+        s, m = sign(score), np.maximum(np.abs(score), tau)
         flip = np.where(s > 0, eta, 0.0)  # noise only where the learner is right
         y = np.where(rng.uniform(size=runs) < flip, -1.0, 1.0)
-        chance_of_mistake += np.where(s > 0, flip, 1 - flip)
-        slope = (dt * s - y) / 2 / np.maximum(np.abs(score), tau)
-        W = np.apply_along_axis(to_ball, 1, W - step * slope[:, None] * X)
-    return chance_of_mistake
+        mistakes += np.where(s > 0, flip, 1 - flip)
+        regret += (c_loss(dt, score, 1 - 2 * flip) - c_loss(dt, gamma, 1 - 2 * flip)) / m
+        W = np.apply_along_axis(to_ball, 1, W - step * ((dt * s - y) / 2 / m)[:, None] * X)
+    return mistakes, regret
 
 
 def test_theorem_1_8_mistakes_are_at_most_noise_rate_rounds_plus_four_t_to_three_quarters_over_margin():
-    """E M <= eta T + 4 T^(3/4)/sqrt(gamma) with eps = 4 (gamma sqrt T)^(-1/2) (see erratum 16), tau = eps gamma/4."""
-    eta, gamma, T, runs = 0.1, 0.9, 4000, 20
+    """E M <= eta T + eps T/2 + R and R <= 2 G sqrt T, so 4 T^(3/4)/sqrt(gamma) at eps = 4 (gamma sqrt T)^(-1/2)."""
+    eta, gamma, T, runs = 0.05, 0.5, 3000, 20
     eps = 4 * (gamma * math.sqrt(T)) ** -0.5
     assert eps < 1 - 2 * eta
-    chance = _algorithm_1(np.random.default_rng(18), T, runs, eta, gamma, eps)
-    # The sum of conditional probabilities has the same mean as M and less variance; 5 standard errors.
-    upper = chance.mean() + 5 * chance.std(ddof=1) / math.sqrt(runs)
-    assert upper <= eta * T + 4 * T**0.75 / math.sqrt(gamma) <= eta * T + 4 * T**0.75 / gamma
-    assert chance.mean() > eta * T  # the adversary is not asleep
+    mistakes, regret = _algorithm_1(np.random.default_rng(18), T, runs, eta, gamma, eps)
+    assert np.all(mistakes <= (eta + eps / 2) * T + regret + 1e-9)  # run by run
+    # The regret bound holds in expectation for the expected losses: 5 standard errors over the runs.
+    upper = regret.mean() + 5 * regret.std(ddof=1) / math.sqrt(runs)
+    cap = (2 - 2 * eta - eps) / (2 * eps * gamma / 4)
+    assert upper <= 2 * cap * math.sqrt(T)
+    assert mistakes.mean() <= eta * T + 4 * T**0.75 / math.sqrt(gamma) <= eta * T + 4 * T**0.75 / gamma
+    assert mistakes.mean() > eta * T  # the adversary is not asleep
 
 
 def test_remark_1_9_noise_rate_times_rounds_is_not_the_information_theoretic_optimum():

@@ -58,7 +58,7 @@ def test_claim_3_6_the_learner_pays_half_of_gap_minus_difference_per_pair():
 
 
 def test_claim_3_7_rounds_at_zero_are_bounded_by_the_regret():
-    """J (k-1) gamma Delta Lambda <= R + T M (k-1)/2, which is what the printed claim halves to."""
+    """J (k-1) gamma Delta Lambda <= R + T M (k-1)/2: the printed claim, with half of its second term."""
     rng = np.random.default_rng(37)
     for k, gamma, delta, X, r in _rounds(rng, 300):
         v, Lam, target = unit(rng, 3) * rng.integers(0, 2), 10 ** rng.uniform(-1, 2), np.eye(3)[0]

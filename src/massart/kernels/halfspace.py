@@ -23,13 +23,14 @@ One round, every update alike (`_step`):
 
 Where this differs from the paper's box, and why (numbers as in docs/paper-to-code.md):
 
-1. w_1 = 0 instead of e_1: it halves the distance to w*; sign(0) = +1 is fixed (erratum 5).
-2. The domain is the unit ball, which the box leaves open (erratum 4).
+1. w_1 = 0 instead of e_1: it halves the distance to w*; sign(0) = +1 is fixed (erratum 8).
+2. The domain is the unit ball, which the box leaves open (erratum 11).
 3. Without a horizon, round t uses the slack, floor and step of horizon t (the analysis is per round).
 4. A row may carry an importance weight c: its gradient is multiplied by c.
 
-State is plain arrays, so that it can be cached, copied, saved and compared bit for bit. The flags below let the
-compiler reorder sums, but keep NaN and infinity what they are: the checks for them would otherwise vanish.
+State is plain arrays, so that it can be cached, copied, saved and compared bit for bit. Sums run in the order of
+the columns and no `fastmath` flag lets the compiler change that: a dense row, its CSR form and the row alone then
+give the same bits. They have to, because w.x = 0 is a cliff: rounding that differs once decides a prediction later.
 """
 
 from math import sqrt
@@ -55,7 +56,7 @@ KIND, ETA, GAMMA, PACE, UNIT, BIAS, RULE_SIZE = range(7)
     WEIGHT,  # sum of c
     WEIGHT2,  # sum of c^2
     HEAVIEST,  # largest c
-    LONGEST,  # largest length of a row as learned: 1 when rows are scaled
+    LONGEST2,  # largest squared length of a row as learned: 1 when rows are scaled
     WRONG,  # sum of c over mistakes
     SCALED,  # sum of c * SCALE: the running average of w is (SCALED * v - z) / WEIGHT
     STATE_SIZE,
@@ -63,31 +64,36 @@ KIND, ETA, GAMMA, PACE, UNIT, BIAS, RULE_SIZE = range(7)
 FTRL, FIXED, ADAGRAD, PAPER = 0.0, 1.0, 2.0, 3.0
 
 _SMALLEST_SCALE: Final = 1e-280
-_FAST: Final = {"reassoc", "contract", "arcp", "nsz"}
 
 
-@njit(cache=True, fastmath=_FAST, inline="always")
-def _step(s: Any, rule: Any, dot: float, square: float, y: float, c: float) -> float:
-    """Learn one row from `dot` = v.x and `square` = |x|^2; return the coefficient b of v <- v + b x."""
+@njit(cache=True, error_model="numpy", inline="always")
+def _unit(square: float, rule: Any) -> float:
+    """The factor that scales a row to norm 1; 1 for an all-zero row and for rows taken as they are."""
+    return 1.0 / sqrt(square) if rule[UNIT] != 0.0 and square > 0.0 else 1.0
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c: float) -> float:
+    """Learn one row x, scaled by `unit`, from dot = v.x and square = |x|^2; return b for v <- v + b x."""
     kind, eta, gamma = rule[KIND], rule[ETA], rule[GAMMA]
-    unit = 1.0 / sqrt(square) if rule[UNIT] != 0.0 and square > 0.0 else 1.0
-    length = sqrt(square) * unit
+    length2 = square * unit * unit
+    reach = c * (1.0 - eta)  # reach * length / gamma: the largest gradient norm this row can have
     sign = 1.0 if dot >= 0.0 else -1.0
 
     s[ROUNDS] += 1.0
     s[WEIGHT] += c
     s[WEIGHT2] += c * c
     s[HEAVIEST] = max(s[HEAVIEST], c)
-    s[LONGEST] = max(s[LONGEST], length)
+    s[LONGEST2] = max(s[LONGEST2], length2)
     if sign != y:
         s[MISTAKES] += 1.0
         s[WRONG] += c
 
     # The cap covers this row before its label is looked at: the weight and the length are known by then.
-    if kind != PAPER and c * length * (1.0 - eta) > s[CAP] * gamma:
-        s[CAP] = c * length * (1.0 - eta) / gamma
+    if kind != PAPER and reach * reach * length2 > (s[CAP] * gamma) ** 2:
+        s[CAP] = reach * sqrt(length2) / gamma
         if kind == FTRL:
-            s[SCALE] = 1.0 / max(sqrt(2.0 * (s[CAP] * s[CAP] + s[SQUARES])), sqrt(s[NORM2]))
+            s[SCALE] = 1.0 / sqrt(max(2.0 * (s[CAP] * s[CAP] + s[SQUARES]), s[NORM2]))
     s[SCALED] += c * s[SCALE]
 
     u = s[SCALE] * abs(dot) * unit
@@ -95,9 +101,9 @@ def _step(s: Any, rule: Any, dot: float, square: float, y: float, c: float) -> f
     m = u + gamma
     if kind == PAPER:
         horizon = rule[PACE] if rule[PACE] > 0.0 else s[ROUNDS]
-        eps = min(0.5 * delta, (gamma * sqrt(horizon)) ** -0.5)  # theory.paper_slack, erratum 10
+        eps = min(0.5 * delta, (gamma * sqrt(horizon)) ** -0.5)  # theory.paper_slack, erratum 16
         tau = 0.25 * eps * gamma  # Algorithm 1, line 1
-        s[CAP] = max(s[CAP], c * length * 0.5 * (1.0 + delta - eps) / tau)
+        s[CAP] = max(s[CAP], c * sqrt(length2) * 0.5 * (1.0 + delta - eps) / tau)
         s[STEP] = 2.0 / (s[CAP] * sqrt(horizon))  # Fact 2.4, diameter 2
         s[FLOOR] = tau
         s[SLACK] += 0.5 * c * eps
@@ -105,14 +111,14 @@ def _step(s: Any, rule: Any, dot: float, square: float, y: float, c: float) -> f
         m = max(u, tau)
 
     k = 0.5 * c * (delta * sign - y) / m  # g = k x, x scaled
-    square_of_g = k * k * length * length
+    square_of_g = k * k * length2
     s[SQUARES] += square_of_g
 
-    if kind == FTRL or kind == FIXED:
+    if kind in (FTRL, FIXED):
         b = -k * unit
         s[NORM2] = max(0.0, s[NORM2] + b * (2.0 * dot + b * square))
         if kind == FTRL:
-            s[SCALE] = 1.0 / max(sqrt(2.0 * (s[CAP] * s[CAP] + s[SQUARES])), sqrt(s[NORM2]))
+            s[SCALE] = 1.0 / sqrt(max(2.0 * (s[CAP] * s[CAP] + s[SQUARES]), s[NORM2]))
         return b
 
     step = s[STEP]
@@ -120,7 +126,7 @@ def _step(s: Any, rule: Any, dot: float, square: float, y: float, c: float) -> f
         step = sqrt(2.0 / s[SQUARES]) if s[SQUARES] > 0.0 else 0.0  # 0/0 on correct first rounds at eta = 0
     s[STEPPED] += step * square_of_g
     b = -step * k * unit / s[SCALE]
-    norm2 = max(0.0, s[NORM2] + step * k * (step * k * length * length - 2.0 * s[SCALE] * dot * unit))
+    norm2 = max(0.0, s[NORM2] + step * k * (step * k * length2 - 2.0 * s[SCALE] * dot * unit))
     if norm2 > 1.0:
         s[SCALE] /= sqrt(norm2)
         norm2 = 1.0
@@ -128,7 +134,7 @@ def _step(s: Any, rule: Any, dot: float, square: float, y: float, c: float) -> f
     return b
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _refold(v: Any, s: Any) -> None:
     """Multiply the scale into v before it underflows: once in tens of thousands of projections."""
     for j in range(v.size):
@@ -137,34 +143,35 @@ def _refold(v: Any, s: Any) -> None:
     s[SCALE] = 1.0
 
 
-@njit(cache=True, fastmath=_FAST, inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def _read(x: Any, v: Any, bias: float) -> Any:
-    """v.x and |x|^2 of a dense row, the constant coordinate included."""
-    d = np.uint64(x.size)
-    dot = v[d] * bias
-    square = bias * bias
-    for j in range(d):
-        dot += x[j] * v[j]
-        square += np.float64(x[j]) * x[j]
-    return dot, square
+    """v.x and |x|^2 of a dense row, the constant coordinate included; the two halves add up side by side."""
+    d, half = np.uint64(x.size), np.uint64(x.size // 2)
+    dot, square = v[d] * bias, bias * bias
+    dot2, square2 = 0.0, 0.0
+    for j in range(half):
+        a, a2 = np.float64(x[j]), np.float64(x[half + j])
+        dot += a * v[j]
+        square += a * a
+        dot2 += a2 * v[half + j]
+        square2 += a2 * a2
+    if half + half < d:
+        a2 = np.float64(x[d - np.uint64(1)])
+        dot2 += a2 * v[d - np.uint64(1)]
+        square2 += a2 * a2
+    return dot + dot2, square + square2
 
 
-@njit(cache=True, fastmath=_FAST, inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def _add(b: float, x: Any, bias: float, v: Any) -> None:
-    """v <- v + b x."""
+    """Add b x to v."""
     d = np.uint64(x.size)
     for j in range(d):
         v[j] += b * x[j]
     v[d] += b * bias
 
 
-@njit(cache=True, fastmath=_FAST, inline="always")
-def _score(dot: float, square: float, rule: Any, s: Any) -> float:
-    """w.x with x scaled."""
-    return s[SCALE] * dot / (sqrt(square) if rule[UNIT] != 0.0 and square > 0.0 else 1.0)
-
-
-@njit(cache=True, fastmath=_FAST)
+@njit(cache=True, error_model="numpy")
 def learn_dense(X: Any, y: Any, weight: Any, order: Any, rule: Any, v: Any, z: Any, s: Any, scores: Any) -> None:
     """Predict, then learn, rows X[order[0]], X[order[1]], ...
 
@@ -176,8 +183,9 @@ def learn_dense(X: Any, y: Any, weight: Any, order: Any, rule: Any, v: Any, z: A
         i = order[t]
         x = X[i]
         dot, square = _read(x, v, bias)
-        scores[t] = _score(dot, square, rule, s)
-        b = _step(s, rule, dot, square, y[i], weight[i])
+        unit = _unit(square, rule)
+        scores[t] = s[SCALE] * dot * unit
+        b = _step(s, rule, dot, square, unit, y[i], weight[i])
         _add(b, x, bias, v)
         if z.size > 0:
             _add(b * s[SCALED], x, bias, z)
@@ -185,7 +193,7 @@ def learn_dense(X: Any, y: Any, weight: Any, order: Any, rule: Any, v: Any, z: A
             _refold(v, s)
 
 
-@njit(cache=True, fastmath=_FAST)
+@njit(cache=True, error_model="numpy")
 def learn_csr(
     data: Any,
     indices: Any,
@@ -200,18 +208,28 @@ def learn_csr(
     scores: Any,
 ) -> None:
     """`learn_dense` for CSR rows without repeated indices; `indices` and `indptr` unsigned."""
-    last = np.uint64(v.size - 1)
+    last, half = np.uint64(v.size - 1), np.uint64((v.size - 1) // 2)
     bias = rule[BIAS]
     for t in range(order.size):
         i = order[t]
         start, stop = np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])
-        dot = v[last] * bias
-        square = bias * bias
-        for p in range(start, stop):
-            dot += data[p] * v[indices[p]]
-            square += np.float64(data[p]) * data[p]
-        scores[t] = _score(dot, square, rule, s)
-        b = _step(s, rule, dot, square, y[i], weight[i])
+        dot, square = v[last] * bias, bias * bias
+        dot2, square2 = 0.0, 0.0
+        p = start
+        while p < stop and indices[p] < half:
+            a = np.float64(data[p])
+            dot += a * v[indices[p]]
+            square += a * a
+            p += np.uint64(1)
+        while p < stop:
+            a = np.float64(data[p])
+            dot2 += a * v[indices[p]]
+            square2 += a * a
+            p += np.uint64(1)
+        dot, square = dot + dot2, square + square2
+        unit = _unit(square, rule)
+        scores[t] = s[SCALE] * dot * unit
+        b = _step(s, rule, dot, square, unit, y[i], weight[i])
         for p in range(start, stop):
             v[indices[p]] += b * data[p]
         v[last] += b * bias
@@ -224,22 +242,23 @@ def learn_csr(
             _refold(v, s)
 
 
-@njit(cache=True, fastmath=_FAST)
+@njit(cache=True, error_model="numpy")
 def score_row(x: Any, rule: Any, v: Any, s: Any) -> float:
     """w.x with x scaled; NaN when x is not finite (its squared norm tells)."""
     dot, square = _read(x, v, rule[BIAS])
-    return _score(dot, square, rule, s) if square < np.inf else np.nan
+    return s[SCALE] * dot * _unit(square, rule) if square < np.inf else np.nan
 
 
-@njit(cache=True, fastmath=_FAST)
+@njit(cache=True, error_model="numpy")
 def learn_row(x: Any, y: float, c: float, rule: Any, v: Any, s: Any) -> float:
     """Learn one dense row and return its score from before; NaN, and nothing learned, when x is not finite."""
     bias = rule[BIAS]
     dot, square = _read(x, v, bias)
     if not square < np.inf:
         return np.nan
-    score = _score(dot, square, rule, s)
-    _add(_step(s, rule, dot, square, y, c), x, bias, v)
+    unit = _unit(square, rule)
+    score = s[SCALE] * dot * unit
+    _add(_step(s, rule, dot, square, unit, y, c), x, bias, v)
     if s[SCALE] < _SMALLEST_SCALE:
         _refold(v, s)
     return score
@@ -253,7 +272,7 @@ def learn_row(x: Any, y: float, c: float, rule: Any, v: Any, s: Any) -> float:
 TOTAL_ROUNDS, TOTAL_MISTAKES, TOTAL_WEIGHT, TOTAL_WEIGHT2, TOTAL_HEAVIEST, TOTAL_WRONG, TOTALS_SIZE = range(7)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def _coin(seed: Any, number: float) -> float:
     """The `number`-th uniform draw in [0, 1) of stream `seed`: SplitMix64 (Steele, Lea, Flood 2014), no state."""
     h = seed + np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
@@ -262,48 +281,40 @@ def _coin(seed: Any, number: float) -> float:
     return np.float64((h ^ (h >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _mixture(losses: Any, gap: float, p: Any) -> None:
     """AdaHedge's weights p over the experts of one class."""
     best = losses.min()
-    total = 0.0
     for e in range(losses.size):
         if gap > 0.0:
             p[e] = np.exp((best - losses[e]) * np.log(losses.size) / gap)
         else:
             p[e] = 1.0 if losses[e] == best else 0.0
-        total += p[e]
-    for e in range(losses.size):
-        p[e] /= total
+    p /= p.sum()
 
 
-@njit(cache=True)
-def _play(
-    dots: Any,
-    square: float,
-    label: int,
-    c: float,
-    seed: Any,
-    rules: Any,
-    S: Any,
-    losses: Any,
-    gaps: Any,
-    totals: Any,
-    b: Any,
-) -> int:
+@njit(cache=True, error_model="numpy")
+def _draw(p: Any, coin: float) -> int:
+    """The expert at which the running sum of p passes the coin."""
+    e = 0
+    while e < p.size - 1 and coin >= p[e]:
+        coin -= p[e]
+        e += 1
+    return e
+
+
+@njit(cache=True, error_model="numpy")
+def _play(dots: Any, square: float, label: int, c: float, seed: Any, rules: Any, state: Any, b: Any) -> int:
     """One round of all columns from their v.x: return the class predicted, fill b with the coefficients of x."""
+    S, losses, gaps, totals = state
     classes, experts = losses.shape
+    unit = _unit(square, rules[0])
     p = np.empty(experts)
     answer, highest = 0, -np.inf
     for k in range(classes):
         _mixture(losses[k], gaps[k], p)
         # An expert drawn with probability p predicts for the class, by a coin the label cannot know.
-        coin = _coin(seed, totals[TOTAL_ROUNDS] * classes + k)
-        e = 0
-        while e < experts - 1 and coin >= p[e]:
-            coin -= p[e]
-            e += 1
-        column = k * experts + e
+        column = k * experts + _draw(p, _coin(seed, totals[TOTAL_ROUNDS] * classes + k))
         score = S[column, SCALE] * dots[column]
         if classes == 1:
             answer = 1 if score >= 0.0 else 0
@@ -311,20 +322,18 @@ def _play(
             answer, highest = k, score
 
         y = 1.0 if (label == 1 if classes == 1 else label == k) else -1.0
-        old, right, wrong = losses[k].min(), 0.0, 0.0
+        before, wrong = losses[k].min(), 0.0
         for e in range(experts):
             column = k * experts + e
-            if (dots[column] >= 0.0) == (y > 0.0):
-                right += p[e]
-            else:
+            if (dots[column] >= 0.0) != (y > 0.0):
                 wrong += p[e]
                 losses[k, e] += c
-            b[column] = _step(S[column], rules[column], dots[column], square, y, c)
+            b[column] = _step(S[column], rules[column], dots[column], square, unit, y, c)
         if gaps[k] > 0.0:
             rate = np.log(experts) / gaps[k]
-            mixed = -np.log(right + wrong * np.exp(-rate * c)) / rate
+            mixed = -np.log(1.0 + wrong * (np.exp(-rate * c) - 1.0)) / rate
         else:
-            mixed = losses[k].min() - old
+            mixed = losses[k].min() - before
         gaps[k] += max(0.0, wrong * c - mixed)
 
     totals[TOTAL_ROUNDS] += 1.0
@@ -337,100 +346,49 @@ def _play(
     return answer
 
 
-@njit(cache=True)
-def _refold_columns(V: Any, S: Any) -> None:
-    """`_refold` for the columns that need it."""
-    for column in range(V.shape[1]):
-        if S[column, SCALE] < _SMALLEST_SCALE:
-            _refold(V[:, column], S[column])
-
-
-@njit(cache=True, fastmath=_FAST)
-def learn_dense_columns(
-    X: Any,
-    labels: Any,
-    weight: Any,
-    order: Any,
-    seed: Any,
-    rules: Any,
-    V: Any,
-    Z: Any,
-    S: Any,
-    losses: Any,
-    gaps: Any,
-    totals: Any,
-    answers: Any,
+@njit(cache=True, error_model="numpy")
+def learn_columns(
+    rows: Any, labels: Any, weight: Any, order: Any, seed: Any, rules: Any, V: Any, Z: Any, state: Any, answers: Any
 ) -> None:
-    """Predict, then learn, dense rows with all columns; `answers[t]` is the class predicted for row order[t]."""
-    d, columns, bias = X.shape[1], V.shape[1], rules[0, BIAS]
-    dots, b = np.empty(columns), np.empty(columns)
-    for t in range(order.size):
-        i = order[t]
-        square = bias * bias
-        for c in range(columns):
-            dots[c] = bias * V[d, c]
-        for j in range(d):
-            square += np.float64(X[i, j]) * X[i, j]
-            for c in range(columns):
-                dots[c] += X[i, j] * V[j, c]
-        answers[t] = _play(dots, square, labels[i], weight[i], seed, rules, S, losses, gaps, totals, b)
-        for j in range(d):
-            for c in range(columns):
-                V[j, c] += b[c] * X[i, j]
-        for c in range(columns):
-            V[d, c] += b[c] * bias
-        if Z.size > 0:
-            for c in range(columns):
-                b[c] *= S[c, SCALED]
-                Z[d, c] += b[c] * bias
-            for j in range(d):
-                for c in range(columns):
-                    Z[j, c] += b[c] * X[i, j]
-        _refold_columns(V, S)
+    """Predict, then learn, rows with all columns; `answers[t]` is the class predicted for row order[t].
 
-
-@njit(cache=True, fastmath=_FAST)
-def learn_csr_columns(
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    labels: Any,
-    weight: Any,
-    order: Any,
-    seed: Any,
-    rules: Any,
-    V: Any,
-    Z: Any,
-    S: Any,
-    losses: Any,
-    gaps: Any,
-    totals: Any,
-    answers: Any,
-) -> None:
-    """`learn_dense_columns` for CSR rows without repeated indices; `indices` and `indptr` unsigned."""
+    `rows` is (data, unsigned indices, unsigned indptr). Dense rows are CSR rows that share one list of indices:
+    their indptr is empty. `state` is (S, losses, gaps, totals).
+    """
+    data, indices, indptr = rows
+    S = state[0]
     d, columns, bias = V.shape[0] - 1, V.shape[1], rules[0, BIAS]
     dots, b = np.empty(columns), np.empty(columns)
     for t in range(order.size):
         i = order[t]
-        start, stop = np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])
+        if indptr.size == 0:
+            start = i * np.uint64(indices.size)
+            stop, shift = start + np.uint64(indices.size), start
+        else:
+            start, stop, shift = np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)]), np.uint64(0)
         square = bias * bias
         for c in range(columns):
             dots[c] = bias * V[d, c]
         for q in range(start, stop):
-            square += np.float64(data[q]) * data[q]
+            a, j = np.float64(data[q]), indices[q - shift]
+            square += a * a
             for c in range(columns):
-                dots[c] += data[q] * V[indices[q], c]
-        answers[t] = _play(dots, square, labels[i], weight[i], seed, rules, S, losses, gaps, totals, b)
-        for q in range(start, stop):
-            for c in range(columns):
-                V[indices[q], c] += b[c] * data[q]
+                dots[c] += a * V[j, c]
+        answers[t] = _play(dots, square, labels[i], weight[i], seed, rules, state, b)
         for c in range(columns):
             V[d, c] += b[c] * bias
+        for q in range(start, stop):
+            a, j = np.float64(data[q]), indices[q - shift]
+            for c in range(columns):
+                V[j, c] += b[c] * a
         if Z.size > 0:
             for c in range(columns):
                 b[c] *= S[c, SCALED]
                 Z[d, c] += b[c] * bias
             for q in range(start, stop):
+                a, j = np.float64(data[q]), indices[q - shift]
                 for c in range(columns):
-                    Z[indices[q], c] += b[c] * data[q]
-        _refold_columns(V, S)
+                    Z[j, c] += b[c] * a
+        for c in range(columns):
+            if S[c, SCALE] < _SMALLEST_SCALE:
+                _refold(V[:, c], S[c])

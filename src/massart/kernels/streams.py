@@ -98,11 +98,12 @@ def worst_of_pool(
 ) -> int:
     """World A2: the misclassified row of a pool with the smallest |w.x|, clean; if none, a random one, noisy.
 
-    columns (d, m): the pool, one row of it per column, so that the inner loop is over contiguous numbers
-    and free of dependencies; scores (m,): scratch.
+    columns (d, m): the pool, each row turned to the positive side of w*, one row per column, so that the
+    inner loop is over contiguous numbers and free of dependencies; scores (m,): scratch.
     """
     if not _rescale(weights):
         return -1
+    sigma = 1.0 if coins[t, 0] < 0.5 else -1.0
     scores[:] = 0.0
     for i in range(weights.size):
         for j in range(scores.size):
@@ -110,7 +111,7 @@ def worst_of_pool(
     chosen = -1
     smallest = np.inf
     for j in range(scores.size):
-        if (scores[j] >= 0.0) != (columns[1, j] > 0.0) and abs(scores[j]) < smallest:
+        if _errs(scores[j], sigma) and abs(scores[j]) < smallest:
             smallest = abs(scores[j])
             chosen = j
     region = 0
@@ -122,7 +123,8 @@ def worst_of_pool(
     x = rows[t]
     for i in range(x.size):
         x[i] = columns[i, chosen]
-    return 4 * region + 2 * int((x[1] > 0.0) != flipped) + int(x[1] > 0.0)
+    _put_sign(x, sigma)
+    return 4 * region + 2 * int((sigma > 0.0) != flipped) + int(sigma > 0.0)
 
 
 @njit(cache=True)

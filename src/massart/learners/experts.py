@@ -97,22 +97,14 @@ class Experts:
         average: NDArray[np.float64] | None = None,
     ) -> NDArray[np.int64]:
         """Predict, then learn, checked rows in the given order; return the class numbers predicted."""
-        learn = kernel.learn_dense_columns if rows.csr is None else kernel.learn_csr_columns
         answers = np.empty(order.size, np.int64)
         Z = _NO_AVERAGE if average is None else average
         state = (self._S, self._losses, self._gaps, self._totals)
+        every = np.arange(rows.width, dtype=np.uint64)
         for data, (own_labels, weights), inner, place in rows.parts(order, labels, weight):
-            learn(
-                *data,
-                own_labels,
-                weights,
-                inner,
-                self._seed[0],
-                self._rules,
-                self._V,
-                Z,
-                *state,
-                answers[place],
+            own = data if rows.csr is not None else (data[0].reshape(-1), every, every[:0])
+            kernel.learn_columns(
+                own, own_labels, weights, inner, self._seed[0], self._rules, self._V, Z, state, answers[place]
             )
         return answers
 

@@ -62,8 +62,12 @@ def initial_state(rule: NDArray[np.float64]) -> NDArray[np.float64]:
     """The state of a halfspace with w = 0 that has seen nothing."""
     s = np.zeros(kernel.STATE_SIZE)
     s[kernel.SCALE] = 1.0
-    if rule[kernel.KIND] != kernel.PAPER:
-        s[kernel.CAP] = theory.gradient_cap(float(rule[kernel.ETA]), float(rule[kernel.GAMMA]))
+    noise_rate, margin = float(rule[kernel.ETA]), float(rule[kernel.GAMMA])
+    if rule[kernel.KIND] == kernel.PAPER:
+        slack = theory.paper_slack(noise_rate, margin, max(1.0, float(rule[kernel.PACE])))
+        s[kernel.CAP] = theory.paper_gradient_cap(noise_rate, slack, theory.paper_floor(slack, margin))
+    else:
+        s[kernel.CAP] = theory.gradient_cap(noise_rate, margin)
     if rule[kernel.KIND] == kernel.FTRL:
         s[kernel.SCALE] = 1.0 / np.sqrt(2.0 * s[kernel.CAP] ** 2)
     if rule[kernel.KIND] == kernel.FIXED:
@@ -96,7 +100,7 @@ def deviation(rule: NDArray[np.float64], s: NDArray[np.float64], confidence: flo
     }
     return theory.deviation(
         float(rule[kernel.ETA]),
-        margin / max(1.0, s[kernel.LONGEST]),
+        margin / max(1.0, float(s[kernel.LONGEST2]) ** 0.5),
         confidence,
         float(s[kernel.ROUNDS]),
         **keywords,

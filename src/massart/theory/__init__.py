@@ -25,6 +25,7 @@ from massart.theory.arms import (
     slack_lift_from_regret,
 )
 from massart.theory.conditions import (
+    check_arm_slack,
     check_arms,
     check_bandit,
     check_confidence,
@@ -117,6 +118,7 @@ __all__ = [
     "black_box_floor",
     "black_box_mistake_bound",
     "black_box_slack",
+    "check_arm_slack",
     "check_arms",
     "check_bandit",
     "check_confidence",

@@ -9,6 +9,7 @@ least `margin` (gamma).  "Lift" is the expected reward above that of a uniformly
 import math
 
 from massart.theory.conditions import (
+    check_arm_slack,
     check_arms,
     check_bandit,
     check_nonnegative,
@@ -61,8 +62,7 @@ def arm_floor(gap: float, slack: float, margin: float) -> float:
     0.1
     """
     delta, gamma = check_positive("gap", gap), check_positive("margin", margin)
-    eps = check_nonnegative("slack", slack)
-    check_nonnegative("gap - slack", delta - eps)
+    eps = check_arm_slack(slack, delta)
     return eps * gamma / (2.0 * delta - eps)
 
 
@@ -72,8 +72,7 @@ def slack_lift_from_regret(arms: int, gap: float, slack: float, rounds: float, r
     >>> slack_lift_from_regret(arms=2, gap=0.5, slack=0.25, rounds=1000, regret=20)
     105.0
     """
-    eps = check_nonnegative("slack", slack)
-    remaining = check_nonnegative("gap - slack", check_positive("gap", gap) - eps)
+    remaining = gap - check_arm_slack(slack, gap)
     count = check_arms(arms)
     loss = 2.0 * check_nonnegative("regret", regret) / count
     return (count - 1) / count * remaining * check_rounds(rounds) - loss

@@ -9,6 +9,7 @@ import math
 from massart.errors import InvalidParameterError
 
 __all__ = [
+    "check_arm_slack",
     "check_arms",
     "check_bandit",
     "check_confidence",
@@ -179,6 +180,18 @@ def check_arms(arms: float) -> int:
     5
     """
     return _count("arms", arms, 2, "With one arm there is nothing to choose.")
+
+
+def check_arm_slack(slack: float, gap: float) -> float:
+    """0 <= slack <= gap: the k-arm form of `check_slack`.
+
+    >>> check_arm_slack(0.05, gap=0.1)
+    0.05
+    """
+    number = _number("slack", slack)
+    if not 0.0 <= number <= check_positive("gap", gap):
+        raise InvalidParameterError(f"slack must satisfy 0 <= slack <= gap = {gap:g}; got {slack!r}")
+    return number
 
 
 def check_bandit(arms: float, gap: float, margin: float, reward_width: float) -> int:

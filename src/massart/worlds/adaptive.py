@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.worlds.base import Chunk, Matrix, Region, Round, Seed
+from massart.worlds.base import Chunk, Matrix, Region, Round, Seed, Weights
 from massart.worlds.halfspace import HalfspaceWorld
 from massart.worlds.ranges import whole_number
 
@@ -86,7 +85,7 @@ class AdaptiveStream:
         self._numbers = numbers
         self._weights = np.zeros(dimension)
 
-    def next(self, weights: npt.ArrayLike) -> Round:
+    def next(self, weights: Weights) -> Round:
         """Choose the next round against a learner that predicts +1 exactly where `weights.x >= 0`.
 
         `weights` may have any norm, zero included, and shape (dimension,) or (1, dimension); they are
@@ -100,7 +99,9 @@ class AdaptiveStream:
         if played >= self.rounds:
             raise InvalidDataError(f"this game ended after {self.rounds} rounds: call play with more")
         try:
-            self._weights[:] = weights
+            # The assignment would spread a single number over all coordinates: lengths are compared first.
+            fits = len(weights) == self._weights.size or np.shape(weights) == (1, self._weights.size)
+            self._weights[:] = weights if fits else ()
         except (TypeError, ValueError):
             raise self._bad(weights) from None
         code = self._kernel(self._weights, self._rows, self._coins, t, *self._fixed)
@@ -109,7 +110,7 @@ class AdaptiveStream:
         self.played = played + 1
         return Round(self._rows[t], *_MEANING[code])
 
-    def _bad(self, weights: npt.ArrayLike) -> InvalidDataError:
+    def _bad(self, weights: Weights) -> InvalidDataError:
         shape = np.shape(weights)
         size = self._weights.size
         if shape not in ((size,), (1, size)):

@@ -6,7 +6,7 @@ in any process.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from massart.errors import InvalidParameterError
 
-__all__ = ["Chunk", "Labels", "Matrix", "Region", "Round", "Seed", "Stream", "Vector", "World"]
+__all__ = ["Chunk", "Labels", "Matrix", "Region", "Round", "Seed", "Stream", "Vector", "Weights", "World"]
 
 Matrix = npt.NDArray[np.float64]
 Vector = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int8]
+Weights = npt.NDArray[np.floating] | Sequence[float]
 Seed = int | np.random.SeedSequence | None
 
 
@@ -57,7 +58,7 @@ class Stream(Protocol):
     rounds: int
     played: int
 
-    def next(self, weights: npt.ArrayLike) -> Round:
+    def next(self, weights: Weights) -> Round:
         """Choose the next round against a learner that predicts +1 exactly where `weights.x >= 0`."""
 
 

@@ -4,10 +4,9 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from massart.errors import InvalidDataError
-from massart.worlds.base import Chunk, Round, Vector, World
+from massart.worlds.base import Chunk, Round, Vector, Weights, World
 from massart.worlds.ranges import whole_number
 
 __all__ = ["BLOCK", "ObliviousStream", "ObliviousWorld", "flip"]
@@ -51,7 +50,7 @@ class ObliviousStream:
         self.played = 0
         self._rounds = _one_by_one(chunks)
 
-    def next(self, weights: npt.ArrayLike) -> Round:
+    def next(self, weights: Weights) -> Round:
         """Give the next round, whatever the weights."""
         del weights
         try:

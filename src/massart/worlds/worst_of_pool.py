@@ -42,5 +42,6 @@ class WorstOfPool(AdaptiveWorld):
         # Its own branch of the seed: no block of the game shares a generator with the pool.
         seed = np.random.SeedSequence(self._root.entropy, spawn_key=(*self._root.spawn_key, 0, 0))
         base = SacrificedMinority(self.noise_rate, self.margin, self.dimension, seed)
-        columns = np.ascontiguousarray(base.take(_POOL).X.T)
+        chunk = base.take(_POOL)
+        columns = np.ascontiguousarray((chunk.X * chunk.clean[:, None]).T)
         return worst_of_pool, (self.noise_rate, columns, np.empty(_POOL))

@@ -1,0 +1,149 @@
+"""How the cost of a row grows with the number of rows, with its non-zeros, and with the number of columns.
+
+The first two are exponents of a power law, fitted to logarithms within each round: 1 is linear. A fixed cost per row
+or per call would bend the line at its lower end, and a cache that becomes too small at its upper end. So every batch
+is larger than the caches and comes from memory, and the weights stay within the second cache.
+
+The third cannot be constant in seconds, because a table of 10^7 weights does not fit a cache. What the caches do is
+measured in the same round by a loop that learns nothing: it reads and writes an array of the same size at the same
+places. A model of 10^7 columns whose rows keep to 10^3 of them needs no larger cache than one of 10^3 columns.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from measuring import Contender, Finding, Section, Wanted, interleave, quotients, stopwatch
+from numba import njit
+from numpy.typing import NDArray
+from peers import MARGIN
+from scipy.sparse import csr_matrix
+from workloads import NOISE_RATE, SEED, Sizes, first_rows, lying_labels, sparse_rows, spread_columns
+
+from massart import Halfspace
+
+ONE = Wanted(0.95, 1.05)
+CACHES_EXPLAIN_GROWTH = Wanted(at_most=1.0)
+CACHES_EXPLAIN_EXTRA = Wanted(at_most=1.1)  # a difference of differences: a tenth is the noise of the two loops
+TRIES = 3  # interruptions only ever add time, so the best of a few tries is the one to compare
+Tick = Callable[[str], None]
+
+
+@njit(fastmath=True)
+def gather_and_scatter(data: Any, indices: Any, indptr: Any, table: Any) -> None:
+    """What any learner must do to memory for each row, and no more: read the row's places, then write them."""
+    for i in range(indptr.size - 1):
+        start, stop = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        total = 0.0
+        for p in range(start, stop):
+            total += data[p] * table[indices[p]]
+        # Nothing can be written before all is read, as in a learner.
+        step = 1e-3 if total < 0.0 else -1e-3
+        for p in range(start, stop):
+            table[indices[p]] += step * data[p]
+
+
+def _learning(name: str, X: csr_matrix, y: NDArray[np.int64]) -> Contender:
+    """`learn_many` on a learner that is not new: its weights are in memory since the round thrown away."""
+    learner = Halfspace(X.shape[1], NOISE_RATE, MARGIN)
+    return Contender(
+        name, "Halfspace.learn_many", X.shape[0], lambda: stopwatch(lambda: learner.learn_many(X, y), TRIES)
+    )
+
+
+def _moving(name: str, X: csr_matrix) -> Contender:
+    """The loop that learns nothing, on a table of the size of the weights."""
+    table = np.zeros(X.shape[1] + 1)
+    arrays = (X.data, X.indices.view(np.uint32), X.indptr.view(np.uint32))
+    return Contender(
+        name, "gather_and_scatter", X.shape[0], lambda: stopwatch(lambda: gather_and_scatter(*arrays, table), TRIES)
+    )
+
+
+def _exponents(x: Sequence[float], seconds: Sequence[Sequence[float]]) -> list[float]:
+    """The exponent of x in seconds, round by round."""
+    return [float(np.polyfit(np.log(x), np.log(of_round), 1)[0]) for of_round in zip(*seconds, strict=True)]
+
+
+def _power(columns: int) -> str:
+    return f"d = 10^{round(np.log10(columns))}"
+
+
+def rows_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
+    """Seconds per batch against rows."""
+    X, y = sparse_rows(sizes.growth_rows[-1], sizes.sparse_columns, sizes.sparse_nonzeros)
+    contenders = [_learning(f"T = {rows:,}", first_rows(X, rows), y[:rows]) for rows in sizes.growth_rows]
+    seconds = interleave(contenders, repeats, tick)
+    totals = [[s * c.rows for s in seconds[c.name].processor] for c in contenders]
+    span = f"T = {sizes.growth_rows[0]:,} to {sizes.growth_rows[-1]:,}"
+    finding = Finding("exponent of T", f"seconds per batch, {span}", _exponents(sizes.growth_rows, totals), ONE)
+    about = f"CSR rows of {sizes.sparse_nonzeros} non-zeros in {sizes.sparse_columns:,} columns, {span}."
+    return Section("Growth with rows", about, "exponent", contenders, seconds, [finding])
+
+
+def nonzeros_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
+    """Seconds per row against non-zeros per row."""
+    grid = sizes.growth_nonzeros
+    contenders = []
+    for nonzeros in grid:
+        X, y = sparse_rows(sizes.total_nonzeros // nonzeros, sizes.nonzeros_columns, nonzeros)
+        contenders.append(_learning(f"{nonzeros:,} non-zeros", X, y))
+    seconds = interleave(contenders, repeats, tick)
+    per_row = [seconds[c.name].processor for c in contenders]
+    lines = [np.polyfit(grid, of_round, 1) for of_round in zip(*per_row, strict=True)]
+    span = f"{grid[0]:,} to {grid[-1]:,} non-zeros"
+    findings = [
+        Finding("exponent of non-zeros", f"seconds per row, {span}", _exponents(grid, per_row), ONE),
+        Finding(
+            "a / b in a + b * non-zeros",
+            "fixed cost of a row, in non-zeros",
+            [float(intercept / slope) for slope, intercept in lines],
+        ),
+    ]
+    about = f"CSR rows with {span} in {sizes.nonzeros_columns:,} columns, {sizes.total_nonzeros:,} in every batch."
+    return Section("Growth with non-zeros", about, "number", contenders, seconds, findings)
+
+
+def columns_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
+    """Seconds per row against columns, for the learner, for the empty loop, and for rows that keep to few columns."""
+    rows, grid = sizes.columns_rows, sizes.growth_columns
+    matrices, local, y = _matrices(rows, grid, sizes.sparse_nonzeros)
+    contenders = [_learning(f"learner, {_power(d)}", X, y) for d, X in matrices.items()]
+    contenders += [_moving(f"loop, {_power(d)}", X) for d, X in matrices.items()]
+    contenders.append(_learning("learner, few columns", local, y))
+    seconds = interleave(contenders, repeats, tick)
+
+    learner = [seconds[f"learner, {_power(d)}"].processor for d in grid]
+    loop = [seconds[f"loop, {_power(d)}"].processor for d in grid]
+    narrow, wide = _power(grid[0]), _power(grid[-1])
+    findings = []
+    for d, of_learner, of_loop in zip(grid[1:], learner[1:], loop[1:], strict=True):
+        findings += [
+            Finding(
+                f"learner, {_power(d)}", f"seconds per row over those at {narrow}", quotients(of_learner, learner[0])
+            ),
+            Finding(f"loop, {_power(d)}", "the same for a loop that learns nothing", quotients(of_loop, loop[0])),
+        ]
+    growth = quotients(quotients(learner[-1], learner[0]), quotients(loop[-1], loop[0]))
+    extra = quotients(np.subtract(learner[-1], learner[0]).tolist(), np.subtract(loop[-1], loop[0]).tolist())
+    few = quotients(seconds["learner, few columns"].processor, learner[0])
+    findings += [
+        Finding("learner's growth / loop's", f"growth from {narrow} to {wide}", growth, CACHES_EXPLAIN_GROWTH),
+        Finding("learner's extra / loop's", "seconds per row added on the way", extra, CACHES_EXPLAIN_EXTRA),
+        Finding("few columns of many", f"{wide}, rows within {grid[0]:,} columns; over {narrow}", few, ONE),
+    ]
+    about = f"{rows:,} CSR rows of {sizes.sparse_nonzeros} non-zeros, {narrow} to {wide} columns."
+    return Section("Growth with columns", about, "times", contenders, seconds, findings)
+
+
+def _matrices(
+    rows: int, grid: Sequence[int], nonzeros: int
+) -> tuple[dict[int, csr_matrix], csr_matrix, NDArray[np.int64]]:
+    """Rows for each number of columns, with the same values; rows within few of the most columns; labels."""
+    rng = np.random.default_rng([SEED, rows])
+    values = rng.standard_normal(rows * nonzeros)
+    indptr = np.arange(rows + 1, dtype=np.int32) * np.int32(nonzeros)
+    places = {columns: spread_columns(rng, rows, columns, nonzeros).ravel() for columns in grid}
+    matrices = {columns: csr_matrix((values, where, indptr), (rows, columns)) for columns, where in places.items()}
+    local = csr_matrix((values, places[grid[0]] + np.int32(grid[-1] // 2), indptr), (rows, grid[-1]))
+    return matrices, local, lying_labels(rng, rng.standard_normal(rows))

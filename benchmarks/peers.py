@@ -1,0 +1,121 @@
+"""massart, scikit-learn and river as contenders: for a whole batch, and for one row at a time."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from measuring import Contender, Elapsed, stopwatch
+from numpy.typing import NDArray
+from sklearn.linear_model import Perceptron, SGDClassifier
+from workloads import NOISE_RATE, SEED, Sizes, row_dictionaries
+
+from massart import Halfspace, MassartClassifier
+
+MARGIN = 0.05
+BATCH_BASELINE = "massart"
+SINGLE_BASELINE = "massart Halfspace"
+SGD, SGD_IN_ORDER = "SGDClassifier", "SGDClassifier in order"
+RIVER = "river"
+
+
+def _classifier() -> MassartClassifier:
+    return MassartClassifier(noise_rate=NOISE_RATE, margin=MARGIN)
+
+
+def batch(X: Any, y: NDArray[np.int64]) -> list[Contender]:
+    """One call of partial_fit, from a new estimator, on all rows in memory."""
+
+    def contender(name: str, measures: str, new: Callable[[], Any]) -> Contender:
+        def run() -> Elapsed:
+            estimator = new()
+            return stopwatch(lambda: estimator.partial_fit(X, y, classes=[-1, 1]))
+
+        return Contender(name, measures, X.shape[0], run)
+
+    return [
+        contender(BATCH_BASELINE, "MassartClassifier.partial_fit", _classifier),
+        contender(
+            SGD,
+            "log loss, partial_fit (it shuffles the rows)",
+            lambda: SGDClassifier(loss="log_loss", random_state=SEED),
+        ),
+        contender(SGD_IN_ORDER, "the same with shuffle=False", lambda: SGDClassifier(loss="log_loss", shuffle=False)),
+        contender("Perceptron", "partial_fit (it shuffles the rows)", lambda: Perceptron(random_state=SEED)),
+    ]
+
+
+def river_batch(X: Any, y: NDArray[np.int64], sizes: Sizes) -> list[Contender]:
+    """Few rows are enough: river learns row by row, each at the same pace."""
+    from river.linear_model import LogisticRegression
+
+    rows = row_dictionaries(X, sizes.slow_rows)
+    labels = (y[: sizes.slow_rows] > 0).tolist()
+
+    def run() -> Elapsed:
+        model = LogisticRegression()
+
+        def learn() -> None:
+            for row, label in zip(rows, labels, strict=True):
+                model.learn_one(row, label)
+
+        return stopwatch(learn)
+
+    measures = f"LogisticRegression: learn_one, ready dicts, {len(rows):,} rows"
+    return [Contender(RIVER, measures, len(rows), run)]
+
+
+def single(X: NDArray[np.float64], y: NDArray[np.int64], sizes: Sizes) -> list[Contender]:
+    """Predict, then learn, one row after the other in a Python loop."""
+    rows, labels = list(X), y.tolist()
+
+    def halfspace() -> Elapsed:
+        learner = Halfspace(X.shape[1], NOISE_RATE, MARGIN)
+
+        def play() -> None:
+            for row, label in zip(rows, labels, strict=True):
+                learner.predict(row)
+                learner.learn(row, label)
+
+        return stopwatch(play)
+
+    few = sizes.slow_rows // 5 or 1
+    row_matrices, row_labels = [X[i : i + 1] for i in range(few)], [y[i : i + 1] for i in range(few)]
+
+    def estimator(name: str, new: Callable[[], Any]) -> Contender:
+        def run() -> Elapsed:
+            model = new().partial_fit(row_matrices[0], row_labels[0], classes=[-1, 1])
+
+            def play() -> None:
+                for row, label in zip(row_matrices, row_labels, strict=True):
+                    model.predict(row)
+                    model.partial_fit(row, label)
+
+            return stopwatch(play)
+
+        return Contender(name, "predict + partial_fit of (1, d) arrays", few, run)
+
+    return [
+        Contender(SINGLE_BASELINE, "predict + learn of NumPy rows", len(rows), halfspace),
+        estimator("MassartClassifier", _classifier),
+        estimator("SGDClassifier", lambda: SGDClassifier(loss="log_loss")),
+    ]
+
+
+def river_single(X: NDArray[np.float64], y: NDArray[np.int64], sizes: Sizes) -> list[Contender]:
+    """The loop of river's users, on dictionaries that are built beforehand."""
+    from river.linear_model import LogisticRegression
+
+    rows = row_dictionaries(X, sizes.slow_rows)
+    labels = (y[: sizes.slow_rows] > 0).tolist()
+
+    def run() -> Elapsed:
+        model = LogisticRegression()
+
+        def play() -> None:
+            for row, label in zip(rows, labels, strict=True):
+                model.predict_one(row)
+                model.learn_one(row, label)
+
+        return stopwatch(play)
+
+    return [Contender(RIVER, "predict_one + learn_one, ready dicts", len(rows), run)]

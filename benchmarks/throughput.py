@@ -1,0 +1,154 @@
+"""Rows per second of massart and its peers, side by side in one run; ratios out.
+
+    python benchmarks/throughput.py --json results/throughput.json
+
+Times depend on the machine and on who else uses it; ratios within a round hardly do. So the table shows only
+ratios, as the median over the rounds with the smallest and the largest, and the file holds every sample.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import growth
+import numpy as np
+import peers
+import vowpal
+from measuring import Contender, Finding, Section, Wanted, interleave, quotients
+from numpy.typing import NDArray
+from report import console, machine, print_section, write_json
+from rich.console import Console
+from workloads import FULL, QUICK, SEED, Sizes, dense_rows, sparse_rows
+
+Tick = Callable[[str], None]
+CSR_WANTED = {peers.SGD: Wanted(at_least=1.8), peers.SGD_IN_ORDER: Wanted(at_least=1.8)}
+DENSE_WANTED = {peers.SGD: Wanted(at_least=3.0), peers.SGD_IN_ORDER: Wanted(at_least=3.0)}
+SINGLE_WANTED = {peers.RIVER: Wanted(at_least=4.0), vowpal.READY: Wanted(at_least=1.0)}
+
+
+def versus_section(
+    title: str,
+    about: str,
+    contenders: Sequence[Contender],
+    absent: dict[str, str],
+    wanted: dict[str, Wanted],
+    repeats: int,
+    tick: Tick,
+) -> Section:
+    """The first contender against all others: how many times as long the other takes for a row."""
+    seconds = interleave(contenders, repeats, tick)
+    baseline = contenders[0]
+    ours = seconds[baseline.name]
+    findings = []
+    for c in contenders[1:]:
+        theirs = seconds[c.name]
+        single = c.threads == 1
+        ratios = quotients(theirs.processor, ours.processor) if single else quotients(theirs.wall, ours.wall)
+        findings.append(Finding(c.name, c.measures, ratios, wanted.get(c.name)))
+    about = f"{about} Numbers: time for a row, in times of {baseline.name} ({baseline.measures})."
+    return Section(title, about, "times", contenders, seconds, findings, absent)
+
+
+def gather(
+    own: list[Contender], guests: dict[str, Callable[[], list[Contender]]]
+) -> tuple[list[Contender], dict[str, str]]:
+    """All contenders that are installed, and for the others the reason why they are absent."""
+    absent = {}
+    for name, invite in guests.items():
+        try:
+            own = own + invite()
+        except ImportError as error:
+            absent[name] = f"not installed ({error})"
+    return own, absent
+
+
+def batch_section(
+    title: str, X: Any, y: NDArray[np.int64], wanted: dict[str, Wanted], sizes: Sizes, repeats: int, tick: Tick
+) -> Section:
+    """A whole batch in memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        contenders, absent = gather(
+            peers.batch(X, y),
+            {
+                "river": lambda: peers.river_batch(X, y, sizes),
+                "Vowpal Wabbit": lambda: vowpal.batch(X, y, sizes, Path(folder)),
+            },
+        )
+        about = f"{X.shape[0]:,} x {X.shape[1]:,}, {X.dtype}."
+        return versus_section(title, about, contenders, absent, wanted, repeats, tick)
+
+
+def csr_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
+    X, y = sparse_rows(sizes.rows, sizes.sparse_columns, sizes.sparse_nonzeros)
+    title = f"CSR in memory, {sizes.sparse_nonzeros} non-zeros per row"
+    return batch_section(title, X, y, CSR_WANTED, sizes, repeats, tick)
+
+
+def dense_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
+    X, y = dense_rows(sizes.rows, sizes.dense_columns)
+    return batch_section("Dense in memory", X, y, DENSE_WANTED, sizes, repeats, tick)
+
+
+def single_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
+    X, y = dense_rows(sizes.single_rows, sizes.single_columns)
+    contenders, absent = gather(
+        peers.single(X, y, sizes),
+        {
+            "river": lambda: peers.river_single(X, y, sizes),
+            "Vowpal Wabbit": lambda: vowpal.single(X, y, sizes),
+        },
+    )
+    title, about = f"One row at a time, d = {sizes.single_columns}", "Predict, then learn, in a Python loop."
+    return versus_section(title, about, contenders, absent, SINGLE_WANTED, repeats, tick)
+
+
+SECTIONS: dict[str, Callable[[Sizes, int, Tick], Section]] = {
+    "csr": csr_section,
+    "dense": dense_section,
+    "single": single_section,
+    "rows": growth.rows_section,
+    "nonzeros": growth.nonzeros_section,
+    "columns": growth.columns_section,
+}
+
+
+@contextmanager
+def progress(section: str) -> Iterator[Tick]:
+    """Say on a terminal who is at work; say nothing into a file."""
+    if not sys.stderr.isatty():
+        yield lambda name: None
+        return
+    with Console(stderr=True).status(f"{section}: making rows") as status:
+        yield lambda name: status.update(f"{section}: {name} done")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that it runs, nothing is judged")
+    parser.add_argument("--repeats", type=int, default=None, help="rounds (default: 9, with --quick 2)")
+    parser.add_argument("--json", type=Path, default=None, metavar="PATH", help="write every sample to this file")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="some sections only")
+    options = parser.parse_args(arguments)
+    sizes, judged = (QUICK, False) if options.quick else (FULL, True)
+    repeats = options.repeats if options.repeats is not None else (2 if options.quick else 9)
+    if repeats < 1:
+        parser.error(f"--repeats {repeats}: give 1 or more")
+
+    facts = {"benchmark": "throughput", "quick": options.quick, "repeats": repeats, "seed": SEED, "machine": machine()}
+    out = console()
+    out.print(f"{facts['machine']['cpu']}, {facts['machine']['cores']} cores; median of {repeats} rounds")
+    sections = []
+    for name in options.only:
+        with progress(name) as tick:
+            sections.append(SECTIONS[name](sizes, repeats, tick))
+        print_section(out, sections[-1], judged)
+    if options.json is not None:
+        write_json(options.json, facts, sections, judged)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+"""The kernels follow the oracle round by round, in every form of rows."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracle import AdaHedge, InverseMargin, PaperAlgorithm1, unit
+
+from massart import theory
+from massart.kernels import halfspace as kernel
+from massart.learners.experts import Experts
+from massart.learners.halfspace import Halfspace
+from massart.learners.rows import Rows
+
+ETA, GAMMA, T, D = 0.15, 0.08, 400, 12
+DRIFT = 1e-8  # NumPy adds in another order than the kernels, and 400 rounds amplify the rounding by up to 1e6
+
+
+def stream(seed=0, rows=T, width=D, density=0.5):
+    """Rows with zeros, labels of a halfspace flipped by chance, weights that are often 1."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, width)) * (rng.random((rows, width)) < density)
+    y = np.where(X @ rng.normal(size=width) + 0.3 >= 0, 1.0, -1.0)
+    y[rng.random(rows) < ETA] *= -1
+    c = np.where(rng.random(rows) < 0.7, 1.0, rng.uniform(0.1, 3.0, size=rows))
+    return X, y, c
+
+
+CASES = {
+    "ftrl": ({"optimizer": "ftrl"}, lambda d: InverseMargin(d, ETA, GAMMA)),
+    "fixed": (
+        {"optimizer": "fixed", "horizon": T},
+        lambda d: InverseMargin(d, ETA, GAMMA, "fixed", theory.fixed_step(ETA, GAMMA, T)),
+    ),
+    "adagrad-norm": ({"optimizer": "adagrad-norm"}, lambda d: InverseMargin(d, ETA, GAMMA, "adagrad-norm")),
+    "paper": ({"update": "paper", "horizon": T}, lambda d: PaperAlgorithm1(d, ETA, GAMMA, T)),
+    "paper-anytime": ({"update": "paper"}, lambda d: PaperAlgorithm1(d, ETA, GAMMA)),
+}
+every_case = pytest.mark.parametrize("case", CASES)
+
+
+def relative(a, b):
+    return np.max(np.abs(np.asarray(a) - b)) / max(np.max(np.abs(b)), 1e-300)
+
+
+@every_case
+@pytest.mark.parametrize("intercept", [True, False])
+def test_kernel_follows_the_oracle_round_by_round(case, intercept):
+    options, make = CASES[case]
+    X, y, c = stream()
+    learner = Halfspace(D, ETA, GAMMA, fit_intercept=intercept, **options)
+    oracle = make(D + 1)
+    for t in range(T):
+        x = unit(X[t], float(intercept))
+        score = learner.learn(X[t], y[t], c[t])
+        assert abs(score - oracle.round(x, y[t], c[t])) <= DRIFT, f"round {t}"
+        assert relative(np.append(learner.weights, learner.intercept), oracle.w) <= DRIFT, f"round {t}"
+    assert learner.mistakes == oracle.mistakes
+    assert learner.mistakes < 0.45 * T  # something was learned, so the comparison means something
+
+
+@every_case
+def test_rows_as_they_are(case):
+    options, make = CASES[case]
+    X, y, c = stream(1)
+    X /= 2.0  # norms on both sides of 1: the cap has to grow with the longest row
+    learner = Halfspace(D, ETA, GAMMA, fit_intercept=False, normalize=False, **options)
+    oracle = make(D)
+    scores = learner.learn_many(X, y, c)
+    expected = [oracle.round(X[t], y[t], c[t]) for t in range(T)]
+    assert np.max(np.abs(scores - expected)) <= DRIFT
+    assert relative(learner.weights, oracle.w) <= DRIFT
+
+
+def forms(X):
+    """The same rows in every form a user may have them in."""
+    csr = sp.csr_matrix(X)
+    wide = sp.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    strided = np.zeros((X.shape[0], 2 * X.shape[1]))
+    strided[:, ::2] = X
+    return {
+        "C": X,
+        "Fortran": np.asfortranarray(X),
+        "read-only": frozen,
+        "strided": strided[:, ::2],
+        "csr int32": csr,
+        "csr int64": wide,
+        "csr_array": sp.csr_array(X),
+    }
+
+
+@every_case
+def test_dense_csr_and_single_rows_agree(case):
+    options, _ = CASES[case]
+    X, y, c = stream(2, rows=9000, width=60, density=0.2)
+    one = Halfspace(60, ETA, GAMMA, **options)
+    scores = np.array([one.learn(X[t], y[t], c[t]) for t in range(len(y))])
+    for name, form in forms(X).items():
+        many = Halfspace(60, ETA, GAMMA, **options)
+        assert np.array_equal(many.learn_many(form, y, c), scores), name
+        assert many.mistakes == one.mistakes
+        assert np.array_equal(many.weights, one.weights), name
+        assert np.array_equal(many._s, one._s), name
+
+
+def test_float32_rows_count_as_the_numbers_they_are():
+    X, y, _ = stream(3)
+    X = X.astype(np.float32)
+    exact = Halfspace(D, ETA, GAMMA)
+    exact.learn_many(X.astype(np.float64), y)
+    for form in (X, sp.csr_matrix(X)):
+        learner = Halfspace(D, ETA, GAMMA)
+        learner.learn_many(form, y)
+        assert np.array_equal(learner.weights, exact.weights)
+    one = Halfspace(D, ETA, GAMMA)
+    for t in range(T):
+        one.learn(X[t], y[t])
+    assert np.array_equal(one.weights, exact.weights)
+
+
+def test_batches_of_any_size_are_the_same_bit_for_bit():
+    X, y, c = stream(4)
+    whole, parts = Halfspace(D, ETA, GAMMA), Halfspace(D, ETA, GAMMA)
+    whole.learn_many(X, y, c)
+    for start in range(0, T, 17):
+        parts.learn_many(X[start : start + 17], y[start : start + 17], c[start : start + 17])
+    assert parts._v.tobytes() == whole._v.tobytes()
+    assert parts._s.tobytes() == whole._s.tobytes()
+
+
+@pytest.mark.parametrize("case", ["adagrad-norm", "paper-anytime"])
+def test_scale_is_folded_in_before_it_underflows(case):
+    options, make = CASES[case]
+    X, y, c = stream(5)
+    learner, oracle = Halfspace(D, ETA, GAMMA, **options), make(D + 1)
+    average = learner.new_average()
+    total = np.zeros(D + 1)
+    for t in range(T):
+        if t == T // 2:  # as if many projections had shrunk the scale below its limit
+            factor = 5e-281 / learner._s[kernel.SCALE]
+            learner._s[[kernel.SCALE, kernel.SCALED]] *= factor
+            learner._v /= factor
+        total += c[t] * oracle.w
+        oracle.round(unit(X[t], 1.0), y[t], c[t])
+        learner.learn_rows(Rows.of(X[t : t + 1]), y[t : t + 1], c[t : t + 1], np.zeros(1, np.uint64), average)
+    assert learner._s[kernel.SCALE] > 1e-3, "folded"
+    assert relative(np.append(learner.weights, learner.intercept), oracle.w) <= DRIFT
+    assert relative(learner.summed(average)[0][0, 0], total) <= DRIFT
+
+
+@every_case
+def test_running_sum_of_weights(case):
+    options, make = CASES[case]
+    X, y, c = stream(6)
+    learner, oracle = Halfspace(D, ETA, GAMMA, **options), make(D + 1)
+    average = learner.new_average()
+    learner.learn_rows(Rows.of(sp.csr_matrix(X)), y, c, np.arange(T, dtype=np.uint64), average)
+    total = np.zeros(D + 1)
+    for t in range(T):
+        x = unit(X[t], 1.0)
+        if case == "ftrl":  # w as it is once the row's weight is known
+            oracle.G = max(oracle.G, c[t] * np.linalg.norm(x) * (1 - ETA) / GAMMA)
+            oracle.w = oracle.theta / max(np.sqrt(2 * (oracle.G**2 + oracle.S)), np.linalg.norm(oracle.theta))
+        total += c[t] * oracle.w
+        oracle.round(x, y[t], c[t])
+    found, weight = learner.summed(average)
+    assert weight == pytest.approx(c.sum(), rel=1e-12)
+    assert relative(found[0, 0], total) <= DRIFT
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("update", ["inverse-margin", "paper"])
+def test_columns_are_independent_halfspaces(sparse, update):
+    X, y, c = stream(7)
+    rates, margins = (0.0, 0.2), (0.05, 0.3)
+    pool = Experts(D, noise_rates=rates, margins=margins, update=update)
+    average = pool.new_average()
+    rows = Rows.of(sp.csr_matrix(X) if sparse else X)
+    labels = (y > 0).astype(np.int64)
+    pool.learn_rows(rows, labels, c, np.arange(T, dtype=np.uint64), average)
+    summed = pool.summed(average)[0]
+    for e, (rate, margin) in enumerate((r, m) for r in rates for m in margins):
+        single = Halfspace(D, rate, margin, update=update)
+        own = single.new_average()
+        single.learn_rows(rows, y, c, np.arange(T, dtype=np.uint64), own)
+        assert relative(pool.columns()[0, e], single.columns()[0, 0]) <= DRIFT
+        assert relative(summed[0, e], single.summed(own)[0][0, 0]) <= DRIFT
+        assert pool._losses[0, e] == pytest.approx(single._s[kernel.WRONG], rel=1e-12)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_mixture_follows_adahedge_and_its_coins(sparse):
+    X, y, c = stream(8)
+    pool = Experts(D, noise_rates=(0.0, 0.1, 0.3), margins=(0.02, 0.2), seed=11)
+    singles = [Halfspace(D, r, m) for r in (0.0, 0.1, 0.3) for m in (0.02, 0.2)]
+    oracle = AdaHedge(len(singles))
+    labels = (y > 0).astype(np.int64)
+    rows = Rows.of(sp.csr_matrix(X) if sparse else X)
+    answers = pool.learn_rows(rows, labels, c, np.arange(T, dtype=np.uint64))
+    for t in range(T):
+        scores = np.array([single.learn(X[t], y[t], c[t]) for single in singles])
+        wrong = (np.where(scores >= 0, 1.0, -1.0) != y[t]) * c[t]
+        p = oracle.round(wrong)
+        coin = kernel._coin(np.uint64(11), float(t))
+        drawn = min(int(np.searchsorted(np.cumsum(p), coin, side="right")), p.size - 1)
+        assert answers[t] == (scores[drawn] >= 0), f"round {t}"
+    assert pool._gaps[0] == pytest.approx(oracle.gap, rel=1e-9)
+    assert pool._losses[0] == pytest.approx(oracle.L, rel=1e-12)
+    assert pool.mistakes == np.count_nonzero(answers != labels)
+
+
+def test_coins_are_uniform_and_independent_of_their_neighbours():
+    n = 20_000
+    coins = np.array([kernel._coin(np.uint64(3), float(i)) for i in range(n)])
+    assert 0 <= coins.min()
+    assert coins.max() < 1
+    # mean and lag-1 correlation of n uniforms: z = 5 of their standard errors
+    assert abs(coins.mean() - 0.5) <= 5 * np.sqrt(1 / 12 / n)
+    assert abs(np.corrcoef(coins[1:], coins[:-1])[0, 1]) <= 5 / np.sqrt(n)
+    other = np.array([kernel._coin(np.uint64(4), float(i)) for i in range(n)])
+    assert abs(np.corrcoef(coins, other)[0, 1]) <= 5 / np.sqrt(n)
+
+
+def test_parameters_of_the_paper_in_the_kernel_are_those_of_theory():
+    learner = Halfspace(1, 0.1, 0.3, horizon=5000, update="paper", fit_intercept=False)
+    learner.learn(np.ones(1), 1)
+    slack = theory.paper_slack(0.1, 0.3, 5000)
+    floor = theory.paper_floor(slack, 0.3)
+    cap = theory.paper_gradient_cap(0.1, slack, floor)
+    s = learner._s
+    assert s[kernel.SLACK] == pytest.approx(slack / 2, rel=1e-14)
+    assert s[kernel.FLOOR] == pytest.approx(floor, rel=1e-14)
+    assert s[kernel.CAP] == pytest.approx(cap, rel=1e-14)
+    assert s[kernel.STEP] == pytest.approx(theory.paper_step(cap, 5000), rel=1e-14)

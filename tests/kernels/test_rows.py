@@ -1,0 +1,174 @@
+"""The door's kernels: a row has one key whatever form it comes in, and a check finds the first row that is wrong."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from massart.kernels import rows as kernel
+from massart.learners.rows import Rows
+
+SEED = np.uint64(7)
+
+
+def keys(X, labels=None, seed=SEED):
+    labels = np.zeros(X.shape[0], np.int64) if labels is None else np.asarray(labels, np.int64)
+    return Rows.of(X).keys(labels, seed)
+
+
+@pytest.fixture
+def sparse_values():
+    """(200, 12) with two thirds zeros, values that float32 holds exactly, and two all-zero rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 12)).astype(np.float32).astype(np.float64) * (rng.random((200, 12)) < 1 / 3)
+    X[[0, 199]] = 0.0
+    return X
+
+
+FORMS = {
+    "float32": lambda X: X.astype(np.float32),
+    "fortran": np.asfortranarray,
+    "strided": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "negative zeros": lambda X: np.where(X == 0, -0.0, X),
+    "csr": sp.csr_matrix,
+    "csr float32": lambda X: sp.csr_matrix(X.astype(np.float32)),
+    "csr array": sp.csr_array,
+    "csr int64": lambda X: wide(sp.csr_array(X)),
+    "csr explicit zeros": lambda X: full(X),
+    "csr unsorted": lambda X: backwards(sp.csr_matrix(X)),
+    "csr in halves": lambda X: in_halves(sp.csr_matrix(X)),
+}
+
+
+def wide(X):
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return X
+
+
+def full(X):
+    n, d = X.shape
+    return sp.csr_matrix((X.ravel(), np.tile(np.arange(d), n), np.arange(0, n * d + 1, d)), shape=X.shape)
+
+
+def backwards(X):
+    parts = [slice(a, b) for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True)]
+    take = np.concatenate([np.arange(p.start, p.stop)[::-1] for p in parts])
+    return sp.csr_matrix((X.data[take], X.indices[take], X.indptr), shape=X.shape)
+
+
+def in_halves(X):
+    return sp.csr_matrix((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), X.indptr * 2), shape=X.shape)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_rows_have_the_same_keys_in_any_form(sparse_values, form):
+    labels = np.arange(200) % 3
+    assert np.array_equal(keys(sparse_values, labels), keys(FORMS[form](sparse_values), labels))
+
+
+def test_a_fortran_array_longer_than_a_block_has_the_keys_of_its_rows():
+    X = np.random.default_rng(1).normal(size=(20_000, 2))
+    labels = np.arange(20_000) % 2
+    assert np.array_equal(keys(X, labels), keys(np.asfortranarray(X), labels))
+
+
+def test_different_rows_have_different_keys():
+    """Every pair differs in one thing only; 64 bits make a chance collision among these rows about 1e-11 likely."""
+    n = 20_000
+    ramp = np.arange(1.0, n + 1)
+    by_value = np.column_stack([ramp, np.zeros(n), np.zeros(n)])
+    by_place = sp.eye_array(n, format="csr")
+    assert np.unique(keys(by_value)).size == n
+    assert np.unique(keys(-by_value)).size == n
+    assert np.unique(keys(by_place)).size == n
+    assert np.unique(keys(by_value[:1].repeat(n, axis=0), labels=np.arange(n))).size == n
+    assert np.unique([keys(by_value[:1], seed=np.uint64(s))[0] for s in range(1000)]).size == 1000
+
+
+@pytest.mark.parametrize(
+    ("row", "other"),
+    [
+        ([1.0, 2.0], [2.0, 1.0]),
+        ([1.0, 2.0], [3.0, 0.0]),
+        ([1.0, 0.0], [0.0, 1.0]),
+        ([1.0, 1.0], [0.0, 0.0]),
+        ([1.0, -1.0], [-1.0, 1.0]),
+        ([1.0, 1.0], [-1.0, -1.0]),
+        ([1.0, 0.0], [np.nextafter(1.0, 2.0), 0.0]),
+        ([5e-324, 0.0], [0.0, 0.0]),
+    ],
+)
+def test_near_twins_have_different_keys(row, other):
+    found = keys(np.array([row, other]))
+    assert found[0] != found[1]
+
+
+def test_keys_are_spread_evenly():
+    """Each of 64 bits is set in half of the keys: for 4,096 fair bits 6 standard errors are 6 * 32 = 192."""
+    found = keys(np.arange(1.0, 4097.0)[:, None])
+    counts = ((found[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)).sum(axis=0)
+    assert np.all(np.abs(counts.astype(int) - 2048) < 192)
+
+
+def test_copies_are_numbered_through_rows_of_equal_key():
+    """A row given as 2 + 1 copies has the copies of the row given once with 3, and a row of 0 copies has none."""
+    split, whole = (
+        kernel.copy_keys(np.array(k, np.uint64), np.array(c))
+        for k, c in [([5, 5, 9, 9], [2, 1, 0, 2]), ([5, 9], [3, 2])]
+    )
+    assert split[0].tolist() == [0, 0, 1, 3, 3]
+    assert whole[0].tolist() == [0, 0, 0, 1, 1]
+    assert np.array_equal(split[1], whole[1])
+    assert np.unique(whole[1]).size == 5
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [(0, 0), (3, 2), (9, 4)])
+def test_check_dense_finds_the_first_bad_row(dtype, bad, place):
+    X = np.ones((10, 5), dtype)
+    assert kernel.check_dense(X) == -1
+    X[place] = bad
+    X[9, 0] = np.nan
+    assert kernel.check_dense(X) == place[0]
+
+
+def test_check_dense_squares_in_double_precision():
+    """1e30 squared is beyond float32 but not beyond float64; 1e155 squared is beyond both."""
+    assert kernel.check_dense(np.full((2, 3), 1e30, np.float32)) == -1
+    assert kernel.check_dense(np.full((2, 3), 1e153)) == -1
+    assert kernel.check_dense(np.array([[1.0, 1.0], [1e155, 1.0]])) == 1
+    assert kernel.check_dense(np.full((2, 3), 5e-324)) == -1
+    assert kernel.check_dense(np.zeros((0, 3))) == -1
+    assert kernel.check_dense(np.zeros((3, 0))) == -1
+
+
+def check(data, indices, indptr, columns, width=np.int32):
+    unsigned = np.uint32 if width is np.int32 else np.uint64
+    as_unsigned = [np.array(a, dtype=width).view(unsigned) for a in (indices, indptr)]
+    return tuple(kernel.check_csr(np.array(data, dtype=np.float64), *as_unsigned, columns))
+
+
+@pytest.mark.parametrize("width", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("data", "indices", "indptr", "verdict"),
+    [
+        ([], [], [0], (kernel.GOOD, -1)),
+        ([], [], [0, 0, 0], (kernel.GOOD, -1)),
+        ([1, 2, 3], [0, 2, 1], [0, 2, 2, 3], (kernel.GOOD, -1)),
+        ([1, 2, 3], [0, 2, 1], [0, 0, 3, 3], (kernel.NOT_CANONICAL, 1)),
+        ([1, 2, 3], [0, 1, 1], [0, 1, 3], (kernel.NOT_CANONICAL, 1)),
+        ([1, 2, 3], [0, 3, 1], [0, 1, 3], (kernel.OUT_OF_RANGE, 1)),
+        ([1, 2, 3], [0, -1, 1], [0, 1, 3], (kernel.OUT_OF_RANGE, 1)),
+        ([1, 2, 3], [0, 1, 2], [0, 4], (kernel.OUT_OF_RANGE, 0)),
+        ([1, 2, 3], [0, 1, 2], [0, 2, 1], (kernel.OUT_OF_RANGE, 1)),
+        ([1, 2, 3], [0, 1, 2], [-1, 2], (kernel.OUT_OF_RANGE, 0)),
+        ([1, np.nan, 3], [0, 1, 2], [0, 1, 3], (kernel.NOT_FINITE, 1)),
+        ([1, 2, -np.inf], [0, 1, 2], [0, 1, 2, 3], (kernel.NOT_FINITE, 2)),
+        ([1, 2, 1e200], [0, 1, 2], [0, 1, 3], (kernel.NOT_FINITE, 1)),
+        # A harmless disorder in an earlier row never hides a fault in a later one.
+        ([1, 2, 3], [1, 0, 3], [0, 2, 3], (kernel.OUT_OF_RANGE, 1)),
+        ([1, 2, np.nan], [1, 0, 2], [0, 2, 3], (kernel.NOT_FINITE, 1)),
+    ],
+)
+def test_check_csr_finds_the_first_bad_row(width, data, indices, indptr, verdict):
+    assert check(data, indices, indptr, 3, width) == verdict

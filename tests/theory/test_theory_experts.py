@@ -1,0 +1,120 @@
+"""The price of a pool: Hedge and AdaHedge run on losses that hurt, against the promised numbers."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from massart import theory
+
+
+def hedge_regret(losses, rate):
+    """Exponential weights with learning rate rate(t), t = 1, 2, ...; regret against the best column."""
+    totals, paid = np.zeros(losses.shape[1]), 0.0
+    for t, loss in enumerate(losses, start=1):
+        weights = np.exp(-rate(t) * (totals - totals.min()))
+        paid += float(weights @ loss / weights.sum())
+        totals += loss
+    return paid - totals.min()
+
+
+def adahedge_regret(losses):
+    """AdaHedge: the learning rate is ln N over the sum of past mixability gaps (follow the leaders while that is 0)."""
+    experts = losses.shape[1]
+    totals, paid, gaps = np.zeros(experts), 0.0, 0.0
+    for loss in losses:
+        ahead = totals - totals.min()
+        if gaps == 0.0:
+            weights = (ahead == 0.0) / (ahead == 0.0).sum()
+            mix = (totals + loss).min() - totals.min()
+        else:
+            rate = math.log(experts) / gaps
+            weights = np.exp(-rate * ahead)
+            weights /= weights.sum()
+            mix = float(logsumexp(-rate * ahead) - logsumexp(-rate * (ahead + loss))) / rate
+        mean = float(weights @ loss)
+        gaps += max(0.0, mean - mix)
+        paid += mean
+        totals += loss
+    return paid - totals.min(), totals.min()
+
+
+def _loss_sequences(experts, rounds, seed):
+    rng = np.random.default_rng(seed)
+    yield (rng.random((rounds, experts)) < 0.5).astype(float)
+    yield (rng.random((rounds, experts)) < np.linspace(0.02, 0.98, experts)).astype(float)
+    yield rng.random((rounds, experts)) ** 8
+    turn = np.zeros((rounds, experts))  # leaders fall one after another: what follow-the-leader dies of
+    turn[np.arange(rounds), np.arange(rounds) % experts] = 1.0
+    turn[0] *= 0.5
+    yield turn
+    one_good = np.ones((rounds, experts))
+    one_good[:, -1] = 0.0
+    yield one_good
+    yield np.zeros((rounds, experts))
+
+
+@pytest.mark.parametrize("experts", [2, 5, 40])
+@pytest.mark.parametrize("rounds", [1, 20, 400])
+def test_masters_keep_their_price(experts, rounds):
+    log = math.log(experts)
+    for losses in _loss_sequences(experts, rounds, seed=experts + rounds):
+        anytime = hedge_regret(losses, lambda t: 2 * math.sqrt(log / t))
+        assert anytime <= theory.hedge_price(experts, rounds) + 1e-9
+        known = hedge_regret(losses, lambda _: math.sqrt(8 * log / rounds))
+        assert known <= theory.hedge_known_horizon_price(experts, rounds) + 1e-9
+        regret, best = adahedge_regret(losses)
+        assert regret <= theory.adahedge_price(experts, rounds, best) + 1e-9
+
+
+def test_hedge_price_is_not_far_above_a_hard_sequence():
+    """Fair coins, 40 experts: regret is about sqrt(T ln N / 2) for any master, so the prices are within 2 of it."""
+    rng = np.random.default_rng(0)
+    rounds, experts = 4000, 40
+    best = np.mean([rng.binomial(rounds, 0.5, size=experts).min() for _ in range(200)])
+    unavoidable = rounds / 2 - best
+    assert unavoidable <= theory.hedge_known_horizon_price(experts, rounds) <= 2 * unavoidable
+    assert theory.hedge_price(experts, rounds) <= 2 * unavoidable
+
+
+def test_adahedge_price_is_first_order():
+    """No loss, no square root; monotone in the loss; flat beyond half of the rounds."""
+    log = math.log(16)
+    assert theory.adahedge_price(16, 1000, 0) == pytest.approx(16 / 3 * log + 2)
+    prices = [theory.adahedge_price(16, 1000, loss) for loss in (0, 1, 10, 100, 500, 700, 1000)]
+    assert prices == sorted(prices)
+    assert prices[4] == prices[5] == prices[6] == pytest.approx(math.sqrt(1000 * log) + 16 / 3 * log + 2)
+
+
+def test_one_expert_costs_nothing():
+    assert theory.hedge_price(1, 1000) == 0.0
+    assert theory.hedge_known_horizon_price(1, 1000) == 0.0
+    assert theory.adahedge_price(1, 1000, 300) == 0.0
+    assert theory.adahedge_price(5, 0, 0) == 0.0
+
+
+def test_loss_plus_price_is_monotone_and_concave_in_the_loss():
+    """What Jensen and the substitution of an upper bound for the best loss need in Theorem 7(c)."""
+    loss = np.linspace(0, 1000, 2001)
+    total = loss + np.array([theory.adahedge_price(9, 1000, value) for value in loss])
+    assert (np.diff(total) > 0).all()
+    assert (np.diff(total, n=2) <= 1e-9).all()
+
+
+def test_a_pool_follows_its_best_safe_expert():
+    grid = [(0.05, 0.5), (0.1, 0.05), (0.2, 0.05), (0.1, 0.025), (0.4, 0.025)]
+    rounds = 10**6
+    best = theory.ftrl_mistake_bound(0.1, 0.05, rounds)
+    expected = best + theory.adahedge_price(5, rounds, best)
+    assert theory.pool_mistake_bound(0.1, 0.05, rounds, grid) == pytest.approx(expected)
+    larger = theory.pool_mistake_bound(0.1, 0.05, rounds, iter(grid), experts=12)
+    assert larger == pytest.approx(best + theory.adahedge_price(12, rounds, best))
+    # a vacuous expert costs T, not more, inside the square root
+    vacuous = theory.pool_mistake_bound(0.4, 0.001, 100, [(0.45, 0.001), (0.1, 0.1)])
+    assert vacuous == pytest.approx(theory.ftrl_mistake_bound(0.45, 0.001, 100) + theory.adahedge_price(2, 100, 100))
+
+
+def test_overhead_of_a_grid_of_forty_at_twenty_thousand_rounds():
+    # sqrt(ln N / (2T)) per round: 0.0096 for N = 40
+    assert theory.hedge_known_horizon_price(40, 20_000) / 20_000 < 0.013
