@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, NamedTuple
 
+TRIES = 3
+
 
 class Elapsed(NamedTuple):
     """Seconds by both clocks."""
@@ -134,14 +136,18 @@ class Section:
         }
 
 
-def stopwatch(work: Callable[[], Any], tries: int = 1) -> Elapsed:
-    """Seconds that `work` takes, at the best of some tries, with the garbage collector out of the way."""
+def stopwatch(work: Callable[[], Any]) -> Elapsed:
+    """Seconds that `work` takes at the best of a few tries, with the garbage collector out of the way.
+
+    Interruptions only ever add time, so the shortest time, by each clock, is the least disturbed.
+    """
     gc.collect()
     gc.disable()
     try:
-        return min((_once(work) for _ in range(tries)), key=lambda elapsed: elapsed.processor)
+        tries = [_once(work) for _ in range(TRIES)]
     finally:
         gc.enable()
+    return Elapsed(min(t.wall for t in tries), min(t.processor for t in tries))
 
 
 def _once(work: Callable[[], Any]) -> Elapsed:

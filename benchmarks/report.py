@@ -3,7 +3,9 @@
 import json
 import os
 import platform
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+Tick = Callable[[str], None]  # told the name of each contender that has had its turn
 _PACKAGES = ("massart", "numpy", "scipy", "scikit-learn", "numba", "river", "vowpalwabbit")
 _PLAIN_WIDTH = 100  # columns when the output is not a terminal
 _COLOURS = {"PASS": "green", "miss": "red"}
@@ -60,6 +63,16 @@ def console() -> Console:
     """Where tables go: the terminal as wide as it is, a file 100 columns wide."""
     terminal = Console()
     return terminal if terminal.is_terminal else Console(width=_PLAIN_WIDTH)
+
+
+@contextmanager
+def progress(section: str) -> Iterator[Tick]:
+    """Say on a terminal who is at work; say nothing into a file."""
+    if not sys.stderr.isatty():
+        yield lambda name: None
+        return
+    with Console(stderr=True).status(f"{section}: getting ready") as status:
+        yield lambda name: status.update(f"{section}: {name} done")
 
 
 def print_section(out: Console, section: Section, judged: bool) -> None:

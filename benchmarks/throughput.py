@@ -7,10 +7,8 @@ ratios, as the median over the rounds with the smallest and the largest, and the
 """
 
 import argparse
-import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +18,9 @@ import peers
 import vowpal
 from measuring import Contender, Finding, Section, Wanted, interleave, quotients
 from numpy.typing import NDArray
-from report import console, machine, print_section, write_json
-from rich.console import Console
+from report import Tick, console, machine, print_section, progress, write_json
 from workloads import FULL, QUICK, SEED, Sizes, dense_rows, sparse_rows
 
-Tick = Callable[[str], None]
 CSR_WANTED = {peers.SGD: Wanted(at_least=1.8), peers.SGD_IN_ORDER: Wanted(at_least=1.8)}
 DENSE_WANTED = {peers.SGD: Wanted(at_least=3.0), peers.SGD_IN_ORDER: Wanted(at_least=3.0)}
 SINGLE_WANTED = {peers.RIVER: Wanted(at_least=4.0), vowpal.READY: Wanted(at_least=1.0)}
@@ -114,16 +110,6 @@ SECTIONS: dict[str, Callable[[Sizes, int, Tick], Section]] = {
     "nonzeros": growth.nonzeros_section,
     "columns": growth.columns_section,
 }
-
-
-@contextmanager
-def progress(section: str) -> Iterator[Tick]:
-    """Say on a terminal who is at work; say nothing into a file."""
-    if not sys.stderr.isatty():
-        yield lambda name: None
-        return
-    with Console(stderr=True).status(f"{section}: making rows") as status:
-        yield lambda name: status.update(f"{section}: {name} done")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

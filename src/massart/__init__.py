@@ -10,7 +10,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from massart import arena as arena
     from massart import theory as theory
+    from massart import worlds as worlds
     from massart.learners.certificate import Certificate as Certificate
     from massart.learners.classifier import MassartClassifier as MassartClassifier
     from massart.learners.halfspace import Halfspace as Halfspace
@@ -26,9 +28,9 @@ _HOME = {
     "load": "massart.learners.models",
     "save": "massart.learners.models",
 }
-_ROOMS = ("theory",)
+_ROOMS = ("arena", "theory", "worlds")
 
-__all__ = ["Certificate", "Halfspace", "MassartClassifier", "load", "save", "theory"]
+__all__ = ["Certificate", "Halfspace", "MassartClassifier", "arena", "load", "save", "theory", "worlds"]
 
 
 def __getattr__(name: str) -> Any:

@@ -155,6 +155,28 @@ def test_a_pool_needs_a_safe_expert_and_an_honest_count():
         theory.pool_mistake_bound(0.1, 0.1, 1000, [(0.1, 0.1), (0.4, 0.2)], experts=1)
 
 
+AT_LEAST_ONE = [
+    theory.tuned_slack,
+    theory.black_box_slack,
+    theory.paper_slack,
+    theory.paper_step,
+    theory.paper_mistake_bound,
+    theory.paper_anytime_mistake_bound,
+    theory.exploration_rate,
+    theory.paper_zero_weight,
+    theory.online_to_batch_error,
+]
+
+
+@pytest.mark.parametrize("function", AT_LEAST_ONE, ids=lambda f: f.__name__)
+def test_a_tuning_needs_one_round(function):
+    name = "samples" if "samples" in _arguments(function) else "rounds"
+    call = partial(function, **{key: GOOD[key] for key in _arguments(function)})
+    assert math.isfinite(call(**{name: 1}))
+    with pytest.raises(InvalidParameterError, match=f"{name} >= 1; got 0.5"):
+        call(**{name: 0.5})
+
+
 def test_refusals_are_value_errors_too():
     with pytest.raises(ValueError, match="noise_rate"):
         theory.gradient_cap(0.5, 0.1)

@@ -126,6 +126,13 @@ def test_the_optimisers_keep_their_regret(kind, dimension):
             assert regret <= promise + 1e-9
 
 
+def test_regret_constants():
+    """1/(2 step) + step S/2, sqrt(2) sqrt(cap^2 + S) and 2 sqrt(2) sqrt(S), at numbers whose roots are whole."""
+    assert theory.fixed_regret(0.5, 8.0) == pytest.approx(3.0)
+    assert theory.ftrl_regret(3.0, 9.0) == pytest.approx(6.0)
+    assert theory.adagrad_regret(18.0) == pytest.approx(12.0)
+
+
 def test_fixed_regret_is_reached():
     """Gradients orthogonal to everything before them: regret sqrt(S), the tuned bound exactly."""
     regret, promise = _descent("fixed", np.eye(64), cap=1.0)

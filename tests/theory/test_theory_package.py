@@ -7,7 +7,6 @@ import math
 import pkgutil
 import subprocess
 import sys
-
 from pathlib import Path
 
 import pytest

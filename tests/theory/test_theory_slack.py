@@ -105,6 +105,16 @@ def test_tuned_slack_minimises_the_leading_order():
         assert theory.slack_excess_order(noise, gamma, rounds) == pytest.approx(searched.fun, rel=1e-6)
 
 
+@EXACT
+@given(noise_rates, st.floats(0.01, 0.99), margins, st.floats(0, 1e9))
+def test_descent_with_slack_is_theorem_1c_at_other_parameters(noise, eps_share, gamma, rounds):
+    """The gradients are those of noise p = noise + slack/2 at margin tau, so the bound is Theorem 1(c) of them."""
+    slack = eps_share * (1 - 2 * noise)
+    tau, p = theory.sharp_floor(noise, slack, gamma), noise + slack / 2
+    bound = theory.slack_mistake_bound(noise, gamma, rounds, slack)
+    assert bound == pytest.approx(theory.adagrad_mistake_bound(p, tau, rounds))
+
+
 def test_the_full_bound_approaches_its_leading_order():
     ratios = []
     for rounds in (1e12, 1e20, 1e28):

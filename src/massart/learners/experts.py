@@ -108,6 +108,35 @@ class Experts:
             )
         return answers
 
+    def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """For one pool: predict, then learn, each row with its label -1 or +1; return the predictions, -1 or +1."""
+        rows = X if isinstance(X, Rows) else Rows.of(X)
+        labels = (np.asarray(y) > 0).astype(np.int64)
+        order = np.arange(rows.count, dtype=np.uint64)
+        return 2.0 * self.learn_rows(rows, labels, np.ones(rows.count), order) - 1.0
+
+    def learn(self, x: NDArray[Any], y: float) -> float:
+        """For one pool: learn one row with its label -1 or +1; return what was predicted for it, -1 or +1."""
+        return float(self.learn_many(x[None, :], [y])[0])
+
+    def score(self, x: NDArray[Any]) -> float:
+        """w.x of the expert with the fewest mistakes so far; `learn` predicts with an expert drawn by chance."""
+        return float(self.weights @ x + self.leaders()[0, -1] * self._rules[0, kernel.BIAS])
+
+    def predict(self, x: NDArray[Any]) -> int:
+        """The sign of `score`."""
+        return 1 if self.score(x) >= 0.0 else -1
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The weights of the first class's leader, without the constant coordinate."""
+        return self.leaders()[0, :-1]
+
+    @property
+    def direction(self) -> NDArray[np.float64]:
+        """The same, for an adversary."""
+        return self.weights
+
     @property
     def rounds(self) -> int:
         """Rows learned."""

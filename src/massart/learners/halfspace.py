@@ -147,6 +147,11 @@ class Halfspace:
         return np.asarray(self._s[kernel.SCALE] * self._v[:-1])
 
     @property
+    def direction(self) -> NDArray[np.float64]:
+        """w up to a positive factor, without a copy: what an adversary looks at."""
+        return self._v[:-1]
+
+    @property
     def intercept(self) -> float:
         """The weight of the constant coordinate."""
         return float(self._s[kernel.SCALE] * self._v[-1] * self._rule[kernel.BIAS])

@@ -93,10 +93,10 @@ class DataWorld(ObliviousWorld):
         self._rates, self._region, labels = _noise(noise, self.noise_rate, np.abs(scores), group)
         shares = [self._region == index for index in range(len(labels))]
         self.regions = tuple(
-            Region(label, float(self._rates[share].mean()), float(share.mean()))
+            Region(label, _mean(self._rates[share]), float(share.mean()))
             for label, share in zip(labels, shares, strict=True)
         )
-        self.bayes_error = float(self._rates.mean())
+        self.bayes_error = _mean(self._rates)
         self._pass: tuple[int, npt.NDArray[np.integer]] = (-1, np.arange(len(self._rows)))
 
     def _order(self, epoch: int) -> npt.NDArray[np.integer]:
@@ -165,6 +165,11 @@ def _target(given: npt.ArrayLike | None, rows: Matrix, clean: Vector) -> Vector:
         raise InvalidDataError("target must be finite and not zero")
     unit: Vector = target / length
     return unit
+
+
+def _mean(rates: Vector) -> float:
+    """Average, kept within its numbers: the rounded mean of equal rates may otherwise exceed them."""
+    return float(np.clip(rates.mean(), rates.min(), rates.max()))
 
 
 def _noise(
