@@ -24,21 +24,6 @@ def sparse_values():
     return X
 
 
-FORMS = {
-    "float32": lambda X: X.astype(np.float32),
-    "fortran": np.asfortranarray,
-    "strided": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
-    "negative zeros": lambda X: np.where(X == 0, -0.0, X),
-    "csr": sp.csr_matrix,
-    "csr float32": lambda X: sp.csr_matrix(X.astype(np.float32)),
-    "csr array": sp.csr_array,
-    "csr int64": lambda X: wide(sp.csr_array(X)),
-    "csr explicit zeros": lambda X: full(X),
-    "csr unsorted": lambda X: backwards(sp.csr_matrix(X)),
-    "csr in halves": lambda X: in_halves(sp.csr_matrix(X)),
-}
-
-
 def wide(X):
     X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
     return X
@@ -57,6 +42,21 @@ def backwards(X):
 
 def in_halves(X):
     return sp.csr_matrix((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), X.indptr * 2), shape=X.shape)
+
+
+FORMS = {
+    "float32": lambda X: X.astype(np.float32),
+    "fortran": np.asfortranarray,
+    "strided": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "negative zeros": lambda X: np.where(X == 0, -0.0, X),
+    "csr": sp.csr_matrix,
+    "csr float32": lambda X: sp.csr_matrix(X.astype(np.float32)),
+    "csr array": sp.csr_array,
+    "csr int64": lambda X: wide(sp.csr_array(X)),
+    "csr explicit zeros": full,
+    "csr unsorted": lambda X: backwards(sp.csr_matrix(X)),
+    "csr in halves": lambda X: in_halves(sp.csr_matrix(X)),
+}
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -119,7 +119,6 @@ def test_only_the_first_pass_counts(classes, parameters):
         assert (model.rounds_, model.mistakes_) == (y.size, models[0].mistakes_)
         assert model.certificate() == models[0].certificate()
     for model in models[1:]:
-        assert not np.array_equal(model.coef_, models[0].coef_) or model.score(X, y) <= models[0].score(X, y)
         for name, array in model._learner.arrays().items():
             assert np.array_equal(array, models[0]._learner.arrays()[name]), name
 

@@ -121,6 +121,9 @@ def test_robust_penalties_are_reached_and_vanish():
     assert left + theory.noise_penalty(0.1, 0.2, 1.0, 1.0) == pytest.approx(
         theory.excess_mistake_probability(0.1, 1.0, agrees=True)
     )
+    # nothing assumed of a round: the worst is a certain flip as far from the hyperplane as a point can be
+    worst = theory.noise_penalty(0.1, 0.2, 1.0, 1.0)
+    assert theory.corruption_penalty(0.1, 0.2, 7) == pytest.approx(7 * worst)
     assert theory.margin_penalty(0.1, 0.2, 0.2) == 0.0
     assert theory.noise_penalty(0.1, 0.2, 0.1, 1.0) == 0.0
 

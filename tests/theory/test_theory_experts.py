@@ -87,6 +87,17 @@ def test_adahedge_price_is_first_order():
     assert prices[4] == prices[5] == prices[6] == pytest.approx(math.sqrt(1000 * log) + 16 / 3 * log + 2)
 
 
+def test_hedge_prices_are_what_their_two_terms_add_up_to():
+    """ln N / rate_T + 1/8 sum rate_t: equality for a constant rate, sum 1/sqrt(t) <= 2 sqrt(T) for the falling one."""
+    experts, rounds = 12, 5000
+    log = math.log(experts)
+    constant = math.sqrt(8 * log / rounds)
+    assert theory.hedge_known_horizon_price(experts, rounds) == pytest.approx(log / constant + rounds * constant / 8)
+    falling = 2 * np.sqrt(log / np.arange(1, rounds + 1))
+    exact = log / falling[-1] + falling.sum() / 8
+    assert exact <= theory.hedge_price(experts, rounds) <= 1.02 * exact
+
+
 def test_one_expert_costs_nothing():
     assert theory.hedge_price(1, 1000) == 0.0
     assert theory.hedge_known_horizon_price(1, 1000) == 0.0
