@@ -234,3 +234,22 @@ def test_parameters_of_the_paper_in_the_kernel_are_those_of_theory():
     assert s[kernel.FLOOR] == pytest.approx(floor, rel=1e-14)
     assert s[kernel.CAP] == pytest.approx(cap, rel=1e-14)
     assert s[kernel.STEP] == pytest.approx(theory.paper_step(cap, 5000), rel=1e-14)
+
+
+def test_ftrl_is_projected_when_gradients_agree():
+    rng = np.random.default_rng(9)
+    X = np.column_stack([np.ones(300), 0.1 * rng.normal(size=300)])
+    learner, oracle = Halfspace(2, 0.4, 0.2, fit_intercept=False), InverseMargin(3, 0.4, 0.2)
+    for t, x in enumerate(X):
+        learner.learn(x, 1)
+        oracle.round(unit(x, 0.0), 1.0)
+        assert relative(np.append(learner.weights, 0.0), oracle.w) <= DRIFT, f"round {t}"
+    assert np.linalg.norm(learner.weights) == pytest.approx(1.0, abs=1e-12), "the projection was active"
+
+
+def test_a_mistake_that_all_experts_make_costs_the_mixture_nothing():
+    pool = Experts(2, noise_rates=(0.0, 0.2), margins=(0.1,), seed=1)
+    rows = Rows.of(np.array([[1.0, 0.0], [1.0, 0.0]]))
+    pool.learn_rows(rows, np.zeros(2, np.int64), np.ones(2), np.zeros(1, np.uint64))
+    assert pool._losses.tolist() == [[1.0, 1.0]]  # sign(0) = +1 was wrong for both
+    assert pool._gaps[0] == 0.0
