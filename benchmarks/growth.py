@@ -58,13 +58,21 @@ def _new(X: csr_matrix) -> Halfspace:
     return Halfspace(X.shape[1], NOISE_RATE, MARGIN)
 
 
-def _moving(name: str, X: csr_matrix) -> Contender:
-    """The loop that learns nothing, on a table of the size of the weights."""
-    table = np.zeros(X.shape[1] + 1)
-    arrays = (X.data, X.indices.view(np.uint32), X.indptr.view(np.uint32))
-    return Contender(
-        name, "gather_and_scatter", X.shape[0], lambda: stopwatch(lambda: gather_and_scatter(*arrays, table))
-    )
+def _moving(name: str, placed: Sequence[tuple[NDArray[np.float64], csr_matrix]]) -> Contender:
+    """The loop that learns nothing, on tables of the size of the weights."""
+
+    def run() -> Elapsed:
+        times = [
+            stopwatch(partial(gather_and_scatter, X.data, X.indices.view(np.uint32), X.indptr.view(np.uint32), table))
+            for table, X in placed
+        ]
+        return Elapsed(sum(t.wall for t in times), sum(t.processor for t in times))
+
+    return Contender(name, "gather_and_scatter", sum(X.shape[0] for _, X in placed), run)
+
+
+def _table(X: csr_matrix) -> NDArray[np.float64]:
+    return np.zeros(X.shape[1] + 1)
 
 
 def _exponents(x: Sequence[float], seconds: Sequence[Sequence[float]]) -> list[float]:
@@ -92,25 +100,31 @@ def rows_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
 
 
 def nonzeros_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
-    """Seconds per row against non-zeros per row."""
+    """Seconds per row against non-zeros per row.
+
+    Judged where weights and row stay in one cache; also shown for the wider rows of the CSR workload, where more
+    non-zeros mean more lines of the cache, and a row of many no longer fits the first one.
+    """
     grid = sizes.growth_nonzeros
+    widths = (sizes.nonzeros_columns, sizes.sparse_columns)
     contenders = []
-    for nonzeros in grid:
-        X, y = sparse_rows(sizes.total_nonzeros // nonzeros, sizes.nonzeros_columns, nonzeros)
-        contenders.append(_learning(f"{nonzeros:,} non-zeros", [(_new(X), X)], y))
+    for columns in widths:
+        for nonzeros in grid:
+            X, y = sparse_rows(sizes.total_nonzeros // nonzeros, columns, nonzeros)
+            contenders.append(_learning(f"{nonzeros:,} of {columns:,}", [(_new(X), X)], y))
     seconds = interleave(contenders, repeats, tick)
-    per_row = [seconds[c.name].processor for c in contenders]
-    lines = [np.polyfit(grid, of_round, 1) for of_round in zip(*per_row, strict=True)]
-    span = f"{grid[0]:,} to {grid[-1]:,} non-zeros"
-    findings = [
-        Finding("exponent of non-zeros", f"seconds per row, {span}", _exponents(grid, per_row), ONE),
-        Finding(
-            "a / b in a + b * non-zeros",
-            "fixed cost of a row, in non-zeros",
-            [float(intercept / slope) for slope, intercept in lines],
-        ),
-    ]
-    about = f"CSR rows with {span} in {sizes.nonzeros_columns:,} columns, {sizes.total_nonzeros:,} in every batch."
+    span = f"{grid[0]:,} to {grid[-1]:,}"
+    findings = []
+    for columns, wanted in zip(widths, (ONE, None), strict=True):
+        per_row = [seconds[f"{nonzeros:,} of {columns:,}"].processor for nonzeros in grid]
+        # Weights 1 / non-zeros: every point of the line counts by its relative error.
+        lines = [np.polyfit(grid, of_round, 1, w=1 / np.array(grid)) for of_round in zip(*per_row, strict=True)]
+        fixed = [float(intercept / slope) for slope, intercept in lines]
+        findings += [
+            Finding("exponent of non-zeros", f"{span} of {columns:,} columns", _exponents(grid, per_row), wanted),
+            Finding("a / b in a + b * non-zeros", "fixed cost of a row, in non-zeros", fixed),
+        ]
+    about = f"CSR rows of {span} non-zeros, {sizes.total_nonzeros:,} in every batch; seconds per row."
     return Section("Growth with non-zeros", about, "number", contenders, seconds, findings)
 
 
@@ -118,13 +132,14 @@ def columns_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
     """Seconds per row against columns, for the learner, for the empty loop, and for rows that keep to few columns."""
     rows, grid = sizes.columns_rows, sizes.growth_columns
     matrices, local, y = _matrices(rows, grid, sizes.sparse_nonzeros)
-    contenders = [
-        _learning(f"learner, {_power(d)}", [(_new(X), X) for _ in range(PLACES if d == grid[0] else 1)], y)
-        for d, X in matrices.items()
-    ]
-    contenders += [_moving(f"loop, {_power(d)}", X) for d, X in matrices.items()]
-    wide_learner = _new(local[0])
+    contenders = []
+    for d, X in matrices.items():
+        places = range(PLACES if d == grid[0] else 1)
+        contenders.append(_learning(f"learner, {_power(d)}", [(_new(X), X) for _ in places], y))
+        contenders.append(_moving(f"loop, {_power(d)}", [(_table(X), X) for _ in places]))
+    wide_learner, wide_table = _new(local[0]), _table(local[0])
     contenders.append(_learning("learner, few columns", [(wide_learner, X) for X in local], y))
+    contenders.append(_moving("loop, few columns", [(wide_table, X) for X in local]))
     seconds = interleave(contenders, repeats, tick)
 
     learner = [seconds[f"learner, {_power(d)}"].processor for d in grid]
@@ -139,10 +154,12 @@ def columns_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
     growth = quotients(quotients(learner[-1], learner[0]), quotients(loop[-1], loop[0]))
     extra = quotients(np.subtract(learner[-1], learner[0]).tolist(), np.subtract(loop[-1], loop[0]).tolist())
     few = quotients(seconds["learner, few columns"].processor, learner[0])
+    few_loop = quotients(seconds["loop, few columns"].processor, loop[0])
     findings += [
         Finding("learner's growth / loop's", f"growth from {narrow} to {wide}", growth, CACHES_EXPLAIN_GROWTH),
         Finding("learner's extra / loop's", "seconds per row added on the way", extra, CACHES_EXPLAIN_EXTRA),
-        Finding("few columns of many", f"{grid[0]:,} of {wide}; over {narrow}", few, ONE),
+        Finding("learner, few columns", f"{grid[0]:,} of {wide}; over {narrow}", few, ONE),
+        Finding("loop, few columns", "the same, no learning", few_loop),
     ]
     about = f"{rows:,} CSR rows of {sizes.sparse_nonzeros} non-zeros, {narrow} to {wide} columns."
     return Section("Growth with columns", about, "times", contenders, seconds, findings)

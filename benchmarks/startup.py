@@ -8,6 +8,7 @@ not grow when others use the machine. The clock on the wall is shown beside it.
 
 import argparse
 import importlib.util
+import os
 import subprocess
 import sys
 import tempfile
@@ -51,9 +52,15 @@ def commands() -> dict[str, list[str]]:
 
 
 def start(arguments: Sequence[str], folder: str) -> str:
-    """Run the interpreter to its end, where no file can be imported by mistake; return what it wrote to stderr."""
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True, cwd=folder)
-    return done.stderr
+    """Run the interpreter to its end, where no file can be imported by mistake; return what it wrote to stderr.
+
+    All processes share one place for bytecode, whatever this one was told: else an unlucky environment makes every
+    process compile its sources anew, and that would be what is measured.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = folder
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder, env=environment).stderr
 
 
 def timed(arguments: Sequence[str], folder: str) -> Elapsed:

@@ -32,11 +32,17 @@ def path(tmp_path):
     return path
 
 
-def assert_whole(read):
+@pytest.fixture
+def small(path):
+    write_model(path, "demo", META, {"w": ARRAYS["w"]})
+    return path
+
+
+def assert_whole(read, expected=ARRAYS):
     kind, meta, arrays = read
     assert (kind, meta) == ("demo", META)
-    assert arrays.keys() == ARRAYS.keys()
-    for name, array in ARRAYS.items():
+    assert arrays.keys() == expected.keys()
+    for name, array in expected.items():
         assert arrays[name].dtype == array.dtype
         assert arrays[name].shape == array.shape
         assert arrays[name].tobytes() == array.tobytes()
@@ -79,16 +85,16 @@ def test_every_plain_array_comes_back_to_the_last_bit_and_writeable(array, tmp_p
     assert back.flags.writeable
 
 
-def test_a_truncated_file_is_refused_at_every_length(path):
-    whole = path.read_bytes()
+def test_a_truncated_file_is_refused_at_every_length(small):
+    whole = small.read_bytes()
     for length in range(len(whole)):
-        path.write_bytes(whole[:length])
-        refused(path)
+        small.write_bytes(whole[:length])
+        refused(small)
 
 
-def test_a_flipped_bit_is_refused_or_harmless(path):
+def test_a_flipped_bit_is_refused_or_harmless(small):
     """Every byte once, and every bit of the directory at the end. Harmless: a date, a comment's length, a flag."""
-    whole = path.read_bytes()
+    whole = small.read_bytes()
     directory = whole.index(b"PK\x01\x02")
     flips = [(i, 1 << i % 8) for i in range(directory)]
     flips += [(i, mask) for i in range(directory, len(whole)) for mask in (1, 2, 4, 8, 16, 32, 64, 128, 255)]
@@ -96,16 +102,16 @@ def test_a_flipped_bit_is_refused_or_harmless(path):
     for place, mask in flips:
         damaged = bytearray(whole)
         damaged[place] ^= mask
-        path.write_bytes(damaged)
+        small.write_bytes(damaged)
         try:
-            read = read_model(path)
+            read = read_model(small)
         except ModelFileError as error:
-            assert str(path) in str(error)  # noqa: PT017
+            assert str(small) in str(error)  # noqa: PT017
         except Exception as error:
             pytest.fail(f"byte {place} ^ {mask}: {type(error).__name__}: {error}")
         else:
             accepted += 1
-            assert_whole(read)
+            assert_whole(read, {"w": ARRAYS["w"]})
     assert accepted < len(flips) / 2
 
 

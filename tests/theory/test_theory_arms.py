@@ -69,6 +69,9 @@ def test_pairs_with_slack_and_the_sharp_floor():
             )
         lift = rewards[a] - rewards.mean()
         assert lift >= (arms - 1) / arms * (gap - slack) - 2 / arms * regret - 1e-9
+        paid = max(0.0, regret)
+        promised = theory.slack_lift_from_regret(arms, gap, slack, 1, paid)
+        assert promised == pytest.approx((arms - 1) / arms * (gap - slack) - 2 / arms * paid)
     gap, slack, margin, u = 0.3, 0.1, 0.2, 0.05
 
     def surplus(floor):  # two arms, the learner wrong at the margin, E y = -gap
@@ -164,6 +167,17 @@ def test_bandit_lift_is_best_near_its_exploration_and_below_full_information():
     assert here >= theory.bandit_lift(**setting, exploration=4 * q)
     assert here < theory.full_information_lift(**setting) < theory.guaranteed_lift(4, 0.2, 10**9)
     assert theory.bandit_lift(**setting, exploration=1.0) == 0.0
+
+
+def test_adaptive_cap_has_two_regimes():
+    """k = 5, M = 1: exploring decides for small q, the favourite's own small probability at q = 1."""
+    assert theory.adaptive_bandit_gradient_cap(5, 0.1, 0.5, 1.0, 0.1) == pytest.approx((0.4 + 2 * 25) / 0.5)
+    assert theory.adaptive_bandit_gradient_cap(5, 0.1, 0.5, 1.0, 1.0) == pytest.approx(4 * (0.1 + 2.5) / 0.5)
+    assert theory.adaptive_bandit_gradient_cap(5, 0.1, 0.5, 1.0, 0.96) == pytest.approx(4 * (0.1 + 1 / 0.464) / 0.5)
+
+
+def test_exploration_is_a_probability_however_few_the_rounds():
+    assert theory.exploration_rate(5, 0.1, 0.1, 1.0, rounds=1) == 1.0
 
 
 def test_full_information_lift_closed_form():

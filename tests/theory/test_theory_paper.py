@@ -123,6 +123,10 @@ def test_anytime_bound_covers_the_sum_it_stands_for(noise, gamma, rounds):
     direct += sum(s * c * c for s, c in zip(steps, caps, strict=True)) / 2
     bound = theory.paper_anytime_mistake_bound(noise, gamma, rounds)
     assert direct <= bound * (1 + 1e-12)
+    # the slack's share alone: an integral over a falling function is above the sum by at most its first value
+    slack_sum = 2 * (bound - noise * rounds - 3 * caps[-1] * math.sqrt(rounds))
+    assert sum(slacks) * (1 - 1e-9) <= slack_sum + 1e-9 * bound
+    assert slack_sum <= sum(slacks) + slacks[0] + 1e-9 * bound
     assert bound <= 1.5 * direct
     assert bound >= theory.paper_mistake_bound(noise, gamma, rounds)
 
@@ -137,6 +141,7 @@ def test_algorithm_1_has_order_three_quarters():
 
 
 def test_printed_numbers():
+    assert theory.paper_floor(1.0, 1.0) == 0.25
     assert theory.paper_theorem_excess(0.05, 1e6) == pytest.approx(6.3e5, rel=0.01)
     assert theory.paper_theorem_excess(0.05, 1e6, constant=2.0) == pytest.approx(12.6e5, rel=0.01)
     assert theory.paper_slack(0.1, 0.1, 1e6) == pytest.approx(0.1)

@@ -10,9 +10,9 @@ Every learner predicts sign(score) with sign(0) = +1. Four shapes of memory, one
 What differs between learners of one shape is a number of the row, computed from w.x, |x|^2 and y by an inlined
 function: the step `b` in w <- w + b x (linear), b P x (matrix). Formulas and sources are in docs/baselines.md.
 
-Arrays: rule float64 (RULE_SIZE,) what the learner was told; s float64 (STATE_SIZE,) what it counts. Sums run in the
-order of the columns without `fastmath`, so that a row alone and a row of a batch give the same bits. A row
-that is not finite is scored NaN, and nothing is learned from it.
+What a learner was told and what it counts lie in one array s (STATE_SIZE,): a call from Python pays for each array
+it passes. Sums run in the order of the columns without `fastmath`, so that a row alone and a row of a batch give the
+same bits. A row that is not finite is scored NaN, and nothing is learned from it.
 """
 
 from math import exp, sqrt
@@ -21,9 +21,16 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-KIND, PARAMETER, RULE_SIZE = range(3)
-# s: SCALE of v; |w|^2; sum of squared gradient norms, or the gambler's wealth; rows learned; mistakes made
-SCALE, NORM2, TOTAL, ROUNDS, MISTAKES, STATE_SIZE = range(6)
+(
+    KIND,  # which learner of its shape
+    PARAMETER,  # the one number it was told
+    ROUNDS,  # rows learned
+    MISTAKES,  # rows predicted wrongly before they were learned
+    SCALE,  # w = SCALE * v
+    NORM2,  # |w|^2, leaky-ReLU only
+    TOTAL,  # the sum of squared gradient norms; the gambler's wealth; the fewest mistakes of a direction
+    STATE_SIZE,
+) = range(8)
 
 # linear
 PERCEPTRON, PASSIVE_AGGRESSIVE, LOGISTIC, HINGE, LEAKY_RELU, COIN_BETTING = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
@@ -67,9 +74,9 @@ def _lie(score: float, y: float) -> float:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _linear_step(rule: Any, s: Any, score: float, square: float, y: float) -> float:
+def _linear_step(s: Any, score: float, square: float, y: float) -> float:
     """Learn one row of a linear learner: return b for v <- v + b x, and set the scale."""
-    kind, parameter = rule[KIND], rule[PARAMETER]
+    kind, parameter = s[KIND], s[PARAMETER]
     if kind == PERCEPTRON:
         return y if (score >= 0.0) != (y > 0.0) else 0.0
     if kind == PASSIVE_AGGRESSIVE:
@@ -92,7 +99,7 @@ def _linear_step(rule: Any, s: Any, score: float, square: float, y: float) -> fl
             s[NORM2] = 1.0
         return b
     # Coin betting: the gradient is divided by |w.x| + 1, the bet w is the fraction v / t of the wealth
-    k /= abs(score) + 1.0
+    k /= (abs(score) + 1.0) * max(1.0, sqrt(square))  # a gradient longer than 1 could bankrupt the gambler
     s[TOTAL] -= k * score
     s[SCALE] = s[TOTAL] / (s[ROUNDS] + 1.0)
     return -k
@@ -107,58 +114,58 @@ def _refold(v: Any, s: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _linear_row(x: Any, y: float, rule: Any, s: Any, v: Any) -> float:
+def _linear_row(x: Any, y: float, s: Any, v: Any) -> float:
     dot, square = _read(x, v)
     if not square < np.inf:
         return np.nan
     score = s[SCALE] * dot
     _count(s, score, y)
-    b = _linear_step(rule, s, score, square, y)
+    b = _linear_step(s, score, square, y)
     if b != 0.0:
         for j in range(v.size):
             v[j] += b * x[j]
-    if s[SCALE] < _SMALLEST_SCALE and rule[KIND] == LEAKY_RELU:
+    if s[SCALE] < _SMALLEST_SCALE and s[KIND] == LEAKY_RELU:
         _refold(v, s)
     return score
 
 
 @njit(cache=True, error_model="numpy")
-def linear_learn(x: Any, y: float, rule: Any, s: Any, v: Any) -> float:
+def linear_learn(x: Any, y: float, s: Any, v: Any) -> float:
     """Learn one row; return the score it had before."""
-    return _linear_row(x, y, rule, s, v)
+    return _linear_row(x, y, s, v)
 
 
 @njit(cache=True, error_model="numpy")
-def linear_learn_many(X: Any, y: Any, scores: Any, rule: Any, s: Any, v: Any) -> None:
+def linear_learn_many(X: Any, y: Any, scores: Any, s: Any, v: Any) -> None:
     """Learn the rows in turn; `scores[t]` becomes the score of row t before it was learned."""
     for t in range(scores.size):
-        scores[t] = _linear_row(X[t], y[t], rule, s, v)
+        scores[t] = _linear_row(X[t], y[t], s, v)
 
 
 @njit(cache=True, error_model="numpy")
-def linear_score(x: Any, rule: Any, s: Any, v: Any) -> float:
+def linear_score(x: Any, s: Any, v: Any) -> float:
     """The score of one row; nothing changes."""
     dot, square = _read(x, v)
     return s[SCALE] * dot if square < np.inf else np.nan
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _paired_read(x: Any, rule: Any, s: Any, w: Any, z: Any) -> Any:
+def _paired_read(x: Any, s: Any, w: Any, z: Any) -> Any:
     """The score, w.x and |x|^2. The average of w_1, ..., w_t is w - z / t, z the sum of r times the step of round r."""
     dot, square = _read(x, w)
-    if rule[KIND] == AVERAGED_PERCEPTRON:
+    if s[KIND] == AVERAGED_PERCEPTRON:
         late, _ = _read(x, z)
         return dot - late / (s[ROUNDS] + 1.0), dot, square
     return dot, dot, square
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _paired_row(x: Any, y: float, rule: Any, s: Any, w: Any, z: Any) -> float:
-    score, dot, square = _paired_read(x, rule, s, w, z)
+def _paired_row(x: Any, y: float, s: Any, w: Any, z: Any) -> float:
+    score, dot, square = _paired_read(x, s, w, z)
     if not square < np.inf:
         return np.nan
     _count(s, score, y)
-    if rule[KIND] == AVERAGED_PERCEPTRON:
+    if s[KIND] == AVERAGED_PERCEPTRON:
         # The perceptron inside learns from its own mistakes, not from those of the average.
         if (dot >= 0.0) != (y > 0.0):
             late = s[ROUNDS] * y
@@ -171,37 +178,37 @@ def _paired_row(x: Any, y: float, rule: Any, s: Any, w: Any, z: Any) -> float:
         g = k * x[j]
         z[j] += g * g
         if z[j] > 0.0:
-            w[j] += rule[PARAMETER] * g / sqrt(z[j])
+            w[j] += s[PARAMETER] * g / sqrt(z[j])
     return score
 
 
 @njit(cache=True, error_model="numpy")
-def paired_learn(x: Any, y: float, rule: Any, s: Any, w: Any, z: Any) -> float:
+def paired_learn(x: Any, y: float, s: Any, w: Any, z: Any) -> float:
     """`linear_learn` with a second vector."""
-    return _paired_row(x, y, rule, s, w, z)
+    return _paired_row(x, y, s, w, z)
 
 
 @njit(cache=True, error_model="numpy")
-def paired_learn_many(X: Any, y: Any, scores: Any, rule: Any, s: Any, w: Any, z: Any) -> None:
+def paired_learn_many(X: Any, y: Any, scores: Any, s: Any, w: Any, z: Any) -> None:
     """`linear_learn_many` with a second vector."""
     for t in range(scores.size):
-        scores[t] = _paired_row(X[t], y[t], rule, s, w, z)
+        scores[t] = _paired_row(X[t], y[t], s, w, z)
 
 
 @njit(cache=True, error_model="numpy")
-def paired_score(x: Any, rule: Any, s: Any, w: Any, z: Any) -> float:
+def paired_score(x: Any, s: Any, w: Any, z: Any) -> float:
     """`linear_score` with a second vector."""
-    score, _, square = _paired_read(x, rule, s, w, z)
+    score, _, square = _paired_read(x, s, w, z)
     return score if square < np.inf else np.nan
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _matrix_row(x: Any, y: float, rule: Any, s: Any, w: Any, P: Any, px: Any) -> float:
+def _matrix_row(x: Any, y: float, s: Any, w: Any, P: Any, px: Any) -> float:
     score, square = _read(x, w)
     if not square < np.inf:
         return np.nan
     _count(s, score, y)
-    if rule[KIND] == AROW and y * score >= 1.0:
+    if s[KIND] == AROW and y * score >= 1.0:
         return score
     d = w.size
     px[:] = 0.0
@@ -211,7 +218,7 @@ def _matrix_row(x: Any, y: float, rule: Any, s: Any, w: Any, P: Any, px: Any) ->
         for j in range(d):
             px[j] += a * row[j]
     spread, _ = _read(x, px)
-    beta = 1.0 / (rule[PARAMETER] + spread)
+    beta = 1.0 / (s[PARAMETER] + spread)
     b = (y - score) * beta  # for AROW y (1 - y score) beta, which is the same number
     for i in range(d):
         w[i] += b * px[i]
@@ -223,28 +230,28 @@ def _matrix_row(x: Any, y: float, rule: Any, s: Any, w: Any, P: Any, px: Any) ->
 
 
 @njit(cache=True, error_model="numpy")
-def matrix_learn(x: Any, y: float, rule: Any, s: Any, w: Any, P: Any) -> float:
+def matrix_learn(x: Any, y: float, s: Any, w: Any, P: Any) -> float:
     """`linear_learn` in O(d^2): w and the covariance P follow the row."""
-    return _matrix_row(x, y, rule, s, w, P, np.empty(w.size))
+    return _matrix_row(x, y, s, w, P, np.empty(w.size))
 
 
 @njit(cache=True, error_model="numpy")
-def matrix_learn_many(X: Any, y: Any, scores: Any, rule: Any, s: Any, w: Any, P: Any) -> None:
+def matrix_learn_many(X: Any, y: Any, scores: Any, s: Any, w: Any, P: Any) -> None:
     """`linear_learn_many` in O(d^2) per row."""
     px = np.empty(w.size)
     for t in range(scores.size):
-        scores[t] = _matrix_row(X[t], y[t], rule, s, w, P, px)
+        scores[t] = _matrix_row(X[t], y[t], s, w, P, px)
 
 
 @njit(cache=True, error_model="numpy")
-def matrix_score(x: Any, rule: Any, s: Any, w: Any, P: Any) -> float:
+def matrix_score(x: Any, s: Any, w: Any, P: Any) -> float:
     """The score of one row; nothing changes."""
     score, square = _read(x, w)
     return score if square < np.inf else np.nan
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _vote(x: Any, trust: Any, s: Any, directions: Any, counts: Any, sides: Any) -> float:
+def _vote(x: Any, s: Any, directions: Any, counts: Any, trust: Any, sides: Any) -> float:
     """The vote in [-1, 1] of all directions; `sides` becomes their own answers. s[TOTAL] is the least count."""
     vote, total, last = 0.0, 0.0, trust.size - 1
     fewest = np.int64(s[TOTAL])
@@ -263,8 +270,8 @@ def _vote(x: Any, trust: Any, s: Any, directions: Any, counts: Any, sides: Any) 
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _net_row(x: Any, y: float, trust: Any, s: Any, directions: Any, counts: Any, sides: Any) -> float:
-    score = _vote(x, trust, s, directions, counts, sides)
+def _net_row(x: Any, y: float, s: Any, directions: Any, counts: Any, trust: Any, sides: Any) -> float:
+    score = _vote(x, s, directions, counts, trust, sides)
     if not abs(score) < np.inf:
         return np.nan
     _count(s, score, y)
@@ -278,20 +285,20 @@ def _net_row(x: Any, y: float, trust: Any, s: Any, directions: Any, counts: Any,
 
 
 @njit(cache=True, error_model="numpy")
-def net_learn(x: Any, y: float, trust: Any, s: Any, directions: Any, counts: Any) -> float:
+def net_learn(x: Any, y: float, s: Any, directions: Any, counts: Any, trust: Any) -> float:
     """`linear_learn` in O(N d): trust[k] is the weight of a direction with k mistakes more than the best."""
-    return _net_row(x, y, trust, s, directions, counts, np.empty(counts.size, np.int8))
+    return _net_row(x, y, s, directions, counts, trust, np.empty(counts.size, np.int8))
 
 
 @njit(cache=True, error_model="numpy")
-def net_learn_many(X: Any, y: Any, scores: Any, trust: Any, s: Any, directions: Any, counts: Any) -> None:
+def net_learn_many(X: Any, y: Any, scores: Any, s: Any, directions: Any, counts: Any, trust: Any) -> None:
     """`linear_learn_many` in O(N d) per row."""
     sides = np.empty(counts.size, np.int8)
     for t in range(scores.size):
-        scores[t] = _net_row(X[t], y[t], trust, s, directions, counts, sides)
+        scores[t] = _net_row(X[t], y[t], s, directions, counts, trust, sides)
 
 
 @njit(cache=True, error_model="numpy")
-def net_score(x: Any, trust: Any, s: Any, directions: Any, counts: Any) -> float:
+def net_score(x: Any, s: Any, directions: Any, counts: Any, trust: Any) -> float:
     """The vote on one row; nothing changes."""
-    return _vote(x, trust, s, directions, counts, np.empty(counts.size, np.int8))
+    return _vote(x, s, directions, counts, trust, np.empty(counts.size, np.int8))
