@@ -23,7 +23,7 @@ def _classifier() -> MassartClassifier:
 
 
 def batch(X: Any, y: NDArray[np.int64]) -> list[Contender]:
-    """One call of partial_fit, from a new estimator, on all rows in memory."""
+    """Calls of partial_fit with all rows in memory, on an estimator that is new in every round."""
 
     def contender(name: str, measures: str, new: Callable[[], Any]) -> Contender:
         def run() -> Elapsed:

@@ -67,7 +67,7 @@ def test_the_same_rows_have_the_same_keys_in_any_form(sparse_values, form):
 
 def test_a_fortran_array_longer_than_a_block_has_the_keys_of_its_rows():
     X = np.random.default_rng(1).normal(size=(20_000, 2))
-    labels = np.arange(20_000) % 2
+    labels = np.random.default_rng(2).integers(3, size=20_000)
     assert np.array_equal(keys(X, labels), keys(np.asfortranarray(X), labels))
 
 
@@ -126,26 +126,26 @@ def test_copies_are_numbered_through_rows_of_equal_key():
 @pytest.mark.parametrize("place", [(0, 0), (3, 2), (9, 4)])
 def test_check_dense_finds_the_first_bad_row(dtype, bad, place):
     X = np.ones((10, 5), dtype)
-    assert kernel.check_dense(X) == -1
+    assert kernel.check_dense(X, np.inf) == -1
     X[place] = bad
     X[9, 0] = np.nan
-    assert kernel.check_dense(X) == place[0]
+    assert kernel.check_dense(X, np.inf) == place[0]
 
 
 def test_check_dense_squares_in_double_precision():
     """1e30 squared is beyond float32 but not beyond float64; 1e155 squared is beyond both."""
-    assert kernel.check_dense(np.full((2, 3), 1e30, np.float32)) == -1
-    assert kernel.check_dense(np.full((2, 3), 1e153)) == -1
-    assert kernel.check_dense(np.array([[1.0, 1.0], [1e155, 1.0]])) == 1
-    assert kernel.check_dense(np.full((2, 3), 5e-324)) == -1
-    assert kernel.check_dense(np.zeros((0, 3))) == -1
-    assert kernel.check_dense(np.zeros((3, 0))) == -1
+    assert kernel.check_dense(np.full((2, 3), 1e30, np.float32), np.inf) == -1
+    assert kernel.check_dense(np.full((2, 3), 1e153), np.inf) == -1
+    assert kernel.check_dense(np.array([[1.0, 1.0], [1e155, 1.0]]), np.inf) == 1
+    assert kernel.check_dense(np.full((2, 3), 5e-324), np.inf) == -1
+    assert kernel.check_dense(np.zeros((0, 3)), np.inf) == -1
+    assert kernel.check_dense(np.zeros((3, 0)), np.inf) == -1
 
 
 def check(data, indices, indptr, columns, width=np.int32):
     unsigned = np.uint32 if width is np.int32 else np.uint64
     as_unsigned = [np.array(a, dtype=width).view(unsigned) for a in (indices, indptr)]
-    return tuple(kernel.check_csr(np.array(data, dtype=np.float64), *as_unsigned, columns))
+    return tuple(kernel.check_csr(np.array(data, dtype=np.float64), *as_unsigned, columns, np.inf))
 
 
 @pytest.mark.parametrize("width", [np.int32, np.int64])
@@ -172,3 +172,13 @@ def check(data, indices, indptr, columns, width=np.int32):
 )
 def test_check_csr_finds_the_first_bad_row(width, data, indices, indptr, verdict):
     assert check(data, indices, indptr, 3, width) == verdict
+
+
+def test_rows_longer_than_asked_for_are_found():
+    X = np.array([[3.0, 4.0], [6.0, 8.0], [0.0, 1.0]])
+    assert kernel.check_dense(X, 10.0) == -1
+    assert kernel.check_dense(X, 9.9) == 1
+    indptr = np.array([0, 2, 4, 6], np.uint32)
+    indices = np.array([0, 1] * 3, np.uint32)
+    assert tuple(kernel.check_csr(X.ravel(), indices, indptr, 2, 9.9)) == (kernel.NOT_FINITE, 1)
+    assert tuple(kernel.check_csr(X.ravel(), indices, indptr, 2, 10.0)) == (kernel.GOOD, -1)

@@ -62,7 +62,7 @@ REFUSED = {
     "infinite weight": (X, Y, put(W, 4, np.inf), r"sample_weight\[4\] is inf"),
     "too few weights": (X, Y, W[:5], r"sample_weight has shape \(5,\).*40 rows"),
     "weights in a column": (X, Y, W[:, None], r"sample_weight has shape \(40, 1\)"),
-    "weights that are words": (X, Y, ["a"] * 40, "sample_weight must be numbers"),
+    "weights that are words": (X, Y, ["a"] * 40, "sample_weight must be real numbers"),
     "complex weights": (X, Y, W + 1j, "sample_weight must be"),
     "index too large": (csr(indices=lambda a: put(a, 9, 4)), Y, None, "Row 2 .*index outside its 4 columns"),
     "index far too large": (csr(indices=lambda a: put(a, 9, 2**31 - 1)), Y, None, "Row 2 "),

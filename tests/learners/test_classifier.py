@@ -234,8 +234,18 @@ def test_mistakes_are_those_of_predict_just_before_learning(classes, sparse, opt
 def test_the_first_prediction_is_the_second_of_two_classes():
     """w = 0 predicts sign(0) = +1, in `mistakes_` as in `predict`."""
     for label, mistakes in ((0, 1), (1, 0)):
-        clf = MassartClassifier(**KNOWN).partial_fit([[1.0, 2.0]], [label], classes=[0, 1])
+        clf = MassartClassifier(**KNOWN, fit_intercept=False).partial_fit([[1.0, 2.0]], [label], classes=[0, 1])
         assert clf.mistakes_ == mistakes
+        assert clf.predict([[0.0, 0.0]]).tolist() == [1]
+        assert clf.partial_fit([[0.0, 0.0]], [1]).mistakes_ == mistakes
+
+
+def test_a_pool_predicts_with_the_expert_of_fewest_mistakes():
+    X, y = stream(1000)
+    clf = MassartClassifier(random_state=0).partial_fit(X, y, classes=[0, 1])
+    losses, columns = clf._learner.arrays()["losses"], clf._learner.columns()
+    assert np.ptp(losses) > 50
+    assert np.array_equal(clf.coef_[0], columns[0, losses[0].argmin(), :-1])
 
 
 def test_one_class_at_first_is_fine_online():
@@ -279,7 +289,8 @@ def test_certificate_of_several_classes_adds_up_too():
     X, y = load_iris(return_X_y=True)
     certificate = MassartClassifier(**KNOWN, random_state=0).fit(X, y).certificate()
     assert certificate.holds
-    expected = certificate.noise_rate * certificate.rounds + certificate.regret_bound
+    # one halfspace per class, each with its own noise and regret
+    expected = 3 * certificate.noise_rate * certificate.rounds + certificate.regret_bound
     assert certificate.mistake_bound == pytest.approx(expected)
 
 

@@ -62,22 +62,21 @@ def promise(contestant: str | None, world: World, rounds: int) -> Promise | None
     >>> from massart import worlds
     >>> told = promise("perceptron", worlds.make("masked-margin", noise_rate=0.1, margin=0.05), 10_000)
     >>> round(told(10_000) - 1000)
-    959
+    781
     """
     noise_rate, margin = world.noise_rate, world.margin
     if margin is None or not np.array_equal(world.target_at(0), world.target_at(rounds - 1)):
         return None
-    if contestant == "massart":
-        return lambda t: theory.ftrl_mistake_bound(noise_rate, margin, t)
-    if contestant == "massart-adagrad":
-        return lambda t: theory.adagrad_mistake_bound(noise_rate, margin, t)
-    if contestant == "massart-fixed":
-        return lambda t: theory.fixed_mistake_bound(noise_rate, margin, t, horizon=rounds)
     if contestant == "massart-unknown":
         return _pool_promise(noise_rate, margin)
-    if contestant == "paper":
-        return _paper_promise(noise_rate, margin, rounds)
-    return lambda t: theory.fixed_mistake_bound(noise_rate, margin, t)
+    own: dict[str | None, Promise] = {
+        "massart": lambda t: theory.ftrl_mistake_bound(noise_rate, margin, t),
+        "massart-adagrad": lambda t: theory.adagrad_mistake_bound(noise_rate, margin, t),
+        "massart-fixed": lambda t: theory.fixed_mistake_bound(noise_rate, margin, t, horizon=rounds),
+        "paper": _paper_promise(noise_rate, margin, rounds),
+    }
+    reference: Promise = lambda t: theory.fixed_mistake_bound(noise_rate, margin, t)  # noqa: E731
+    return own.get(contestant, reference)
 
 
 def _paper_promise(noise_rate: float, margin: float, horizon: int) -> Promise:

@@ -4,7 +4,7 @@ import math
 import operator
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
@@ -43,7 +43,7 @@ class Progress(NamedTuple):
     standings: list[Standing]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RaceResult(Sequence[Row]):
     """The rows of a race, in the order of the learners and then of the rounds, and the learners as they ended.
 
@@ -60,6 +60,9 @@ class RaceResult(Sequence[Row]):
     def final(self) -> dict[str, Row]:
         """The last row of each learner."""
         return {row["learner"]: row for row in self.rows}
+
+    def __repr__(self) -> str:
+        return f"<RaceResult: {len(self.rows)} rows of {', '.join(self.final)}>"
 
     @overload
     def __getitem__(self, index: int) -> Row: ...
@@ -98,12 +101,17 @@ def race(
 
     Parameters
     ----------
-    learners : names of `massart.learners.contestants`, learners of `massart.learners.protocol`, scikit-learn
-        classifiers with `partial_fit`, or a mapping from names to any of these. They are copied, not changed.
-    world : a world or the name of one.
-    rounds : how long the race is.
-    seed : of the learners made by name, and of the world if it is made by name.
-    progress : called with a `Progress`, at most ten times a second and at the end.
+    learners : str, learner, or several of them
+        Names of `massart.learners.contestants`, learners of `massart.learners.protocol`, scikit-learn classifiers with
+        `partial_fit`, or a mapping from names to any of these. They are copied, not changed.
+    world : World or str
+        A world or the name of one.
+    rounds : int
+        How long the race is.
+    seed : int
+        Of the learners made by name, and of the world if it is made by name.
+    progress : callable, optional
+        Called with a `Progress`, at most ten times a second and at the end.
 
     Examples
     --------
@@ -116,8 +124,8 @@ def race(
     (10000, True, True)
     """
     entries = enter(learners)
-    rounds = _whole("rounds", rounds, least=1)
-    seed = _whole("seed", seed, least=0)
+    rounds = whole_number("rounds", rounds, least=1)
+    seed = whole_number("seed", seed, least=0)
     world_seed, learner_seed = seeds_of(seed)
     if isinstance(world, str):
         world = make(world, seed=world_seed)
@@ -148,17 +156,20 @@ def run(
     try:
         if world.adaptive:
             for lane in lanes:
-                lane.attempt(lane.play, look)
+                lane.attempt(lane.begin_game)
+                while lane.running:
+                    lane.attempt(lane.play_on)
+                    look()
         else:
             _walk(lanes, world, rounds, look)
+        look(True)
     except KeyboardInterrupt:
         raise RaceInterrupted(_result(lanes)) from None
-    look(True)
     return _result(lanes)
 
 
 def _result(lanes: Sequence["Lane"]) -> RaceResult:
-    learners = {lane.entry.name: lane.learner for lane in lanes if lane.learner is not None}
+    learners = {lane.entry.name: lane.learner for lane in lanes if hasattr(lane, "learner")}
     return RaceResult([row for lane in lanes for row in lane.rows], learners)
 
 
@@ -169,7 +180,7 @@ def _walk(lanes: Sequence["Lane"], world: World, rounds: int, look: Callable[[],
         for lane in lanes:
             lane.attempt(lane.walk, chunk)
             look()
-        if all(lane.error is not None for lane in lanes):
+        if not any(lane.running for lane in lanes):
             return
 
 
@@ -195,7 +206,7 @@ def _watch(lanes: Sequence["Lane"], progress: Callable[[Progress], object] | Non
 class Lane:
     """One learner in one race: its counts, its rows, its error."""
 
-    learner: Contestant | None = None
+    learner: Contestant  # there once `start` has made it
     error: str | None = None
     rounds = mistakes = clean_mistakes = 0
 
@@ -208,13 +219,18 @@ class Lane:
         self._marks = checkpoints(rounds)
         self._promise = promise(entry.contestant, world, rounds)
 
+    @property
+    def running(self) -> bool:
+        """Whether rounds are left to play."""
+        return self.error is None and self.rounds < self.horizon
+
     def attempt(self, action: Callable[..., None], *arguments: Any) -> None:
         """Do it unless the learner is out; if it raises, it is out."""
         if self.error is not None:
             return
         try:
             action(*arguments)
-        except Exception as error:  # noqa: BLE001 - whatever somebody's learner raises, the others go on
+        except Exception as error:  # whatever somebody's learner raises, the others go on
             self.error = f"{type(error).__name__}: {error}"
             if self.rows and self.rows[-1]["rounds"] == self.rounds:
                 self.rows[-1]["error"] = self.error
@@ -231,7 +247,6 @@ class Lane:
     def walk(self, chunk: Chunk) -> None:
         """Learn a chunk, stopping at the checkpoints inside of it."""
         learner = self.learner
-        assert learner is not None
         begin, size = 0, len(chunk.y)
         while begin < size:
             mark = self._next_mark()
@@ -250,21 +265,20 @@ class Lane:
                 self._record()
             begin = end
 
-    def play(self, look: Callable[[], None]) -> None:
-        """Play a whole game against an adaptive world."""
-        game = self.world.play(self.horizon)
-        most = _CHUNK if self.entry.fast else _SLOW_CHUNK
-        while self.rounds < self.horizon:
-            mark = self._next_mark()
-            self._duel(game, min(most, mark - self.rounds))
-            if self.rounds == mark:
-                self._record()
-            look()
+    def begin_game(self) -> None:
+        """Start a game of its own against an adaptive world."""
+        self._game = self.world.play(self.horizon)
+
+    def play_on(self) -> None:
+        """Play until the next checkpoint, or until it is time to look at the clock."""
+        mark = self._next_mark()
+        self._duel(self._game, min(_CHUNK if self.entry.fast else _SLOW_CHUNK, mark - self.rounds))
+        if self.rounds == mark:
+            self._record()
 
     def _duel(self, game: Stream, count: int) -> None:
         """Play `count` rounds; everything in it is a local variable, for this is where the time goes."""
         learner = self.learner
-        assert learner is not None
         choose, learn = game.next, learner.learn
         done = wrong = untrue = 0
         try:
@@ -290,7 +304,6 @@ class Lane:
 
     def _record(self) -> None:
         learner = self.learner
-        assert learner is not None
         angle = angle_between(learner.weights, self.world.target_at(self.rounds - 1))
         certify = getattr(learner, "certificate", None)
         certificate = None if certify is None else certify()
@@ -298,9 +311,7 @@ class Lane:
             self.rows.append(self._row(angle, None, None))
         else:
             certified = float(certificate.mistake_bound)
-            self.rows.append(
-                self._row(angle, certified if math.isfinite(certified) else None, bool(certificate.holds))
-            )
+            self.rows.append(self._row(angle, certified if math.isfinite(certified) else None, bool(certificate.holds)))
 
     def _row(self, angle: float | None, certified: float | None, holds: bool | None) -> Row:
         return {
@@ -321,7 +332,8 @@ class Lane:
         }
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def whole_number(name: str, value: Any, least: int) -> int:
+    """The value as an int, if it is a whole number and large enough."""
     try:
         number = operator.index(value)
     except TypeError:

@@ -35,7 +35,7 @@ class Contestant(Protocol):
         """An independent learner in the same state."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
     """One line of the start list: a name for the rows, and where the learner comes from."""
 
@@ -93,7 +93,9 @@ def enter(learners: Any) -> list[Entry]:
         named = [(str(name), source) for name, source in learners.items()]
     else:
         several = isinstance(learners, Iterable) and not isinstance(learners, str)
-        named = [(source if isinstance(source, str) else "", source) for source in (learners if several else [learners])]
+        named = [
+            (source if isinstance(source, str) else "", source) for source in (learners if several else [learners])
+        ]
     if not named:
         raise InvalidParameterError("no learner was given: name at least one, as in race(['massart'], ...)")
     entries: list[Entry] = []
@@ -153,7 +155,7 @@ class ClassifierLearner:
     >>> learner = ClassifierLearner(SGDClassifier(), dimension=2, seed=0)
     >>> rows = np.array([[1.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]])
     >>> learner.learn_many(rows, [1, -1, 1, -1]).tolist()
-    [1.0, 1.0, 1.0, -1.0]
+    [1.0, -1.0, 1.0, -1.0]
     """
 
     def __init__(self, classifier: Any, dimension: int, seed: int) -> None:
@@ -218,7 +220,7 @@ class ClassifierLearner:
         else:
             self.classifier.partial_fit(row, np.array([y]), classes=np.array([-1, 1]))
         if self._massart:  # after `fit` it predicts with other weights than those that go on learning
-            return float(y if self.classifier.mistakes_ == before else -y)
+            return score
         return score
 
     def _label(self, y: int) -> NDArray[Any]:

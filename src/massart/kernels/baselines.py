@@ -2,10 +2,10 @@
 
 Every learner predicts sign(score) with sign(0) = +1. Four shapes of memory, one loop each:
 
-    linear      w = s[SCALE] v                  perceptron, passive-aggressive, logistic, hinge, leaky-ReLU, coin betting
-    paired      w and a second vector           averaged perceptron, per-coordinate logistic
-    matrix      w and a covariance P (d, d)     AROW, online ridge
-    net         mistakes of N fixed directions  exponential weights
+    linear      w = s[SCALE] v                 perceptron, passive-aggressive, logistic, hinge, leaky-ReLU, coin betting
+    paired      w and a second vector          averaged perceptron, per-coordinate logistic
+    matrix      w and a covariance P (d, d)    AROW, online ridge
+    net         mistakes of N fixed directions exponential weights
 
 What differs between learners of one shape is a number of the row, computed from w.x, |x|^2 and y by an inlined
 function: the step `b` in w <- w + b x (linear), b P x (matrix). Formulas and sources are in docs/baselines.md.
@@ -98,8 +98,9 @@ def _linear_step(s: Any, score: float, square: float, y: float) -> float:
             s[SCALE] /= sqrt(s[NORM2])
             s[NORM2] = 1.0
         return b
-    # Coin betting: the gradient is divided by |w.x| + 1, the bet w is the fraction v / t of the wealth
-    k /= (abs(score) + 1.0) * max(1.0, sqrt(square))  # a gradient longer than 1 could bankrupt the gambler
+    # Coin betting: the gradient is divided by |w.x| + 1 and by the longest it can be, so that it is a coin in [-1, 1]
+    # (a longer one could bankrupt the gambler); the bet w is the fraction v / t of the wealth.
+    k /= (1.0 - parameter) * (abs(score) + 1.0) * max(1.0, sqrt(square))
     s[TOTAL] -= k * score
     s[SCALE] = s[TOTAL] / (s[ROUNDS] + 1.0)
     return -k
@@ -302,3 +303,20 @@ def net_learn_many(X: Any, y: Any, scores: Any, s: Any, directions: Any, counts:
 def net_score(x: Any, s: Any, directions: Any, counts: Any, trust: Any) -> float:
     """The vote on one row; nothing changes."""
     return _vote(x, s, directions, counts, trust, np.empty(counts.size, np.int8))
+
+
+@njit(cache=True, error_model="numpy")
+def reweighted_steps(X: Any, y: Any, weight: Any, order: Any, rule: Any, w: Any) -> None:
+    """Projected descent on the reweighted leaky-ReLU gradients of rows X[order]; rule = (noise, margin, step)."""
+    noise, margin, step = rule
+    for i in order:
+        x = X[i]
+        score, _ = _read(x, w)
+        k = 0.5 * ((1.0 - 2.0 * noise) * (1.0 if score >= 0.0 else -1.0) - y[i]) / (abs(score) + margin)
+        b = -step * weight[i] * k
+        norm2 = 0.0
+        for j in range(w.size):
+            w[j] += b * x[j]
+            norm2 += w[j] * w[j]
+        if norm2 > 1.0:
+            w /= sqrt(norm2)

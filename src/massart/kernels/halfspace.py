@@ -73,6 +73,12 @@ def _unit(square: float, rule: Any) -> float:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
+def _is_sound(square: float, rule: Any) -> bool:
+    """Whether a row is finite and, if it is taken as it is, at most 1e50 long; its squared norm tells."""
+    return square < np.inf if rule[UNIT] != 0.0 else square <= 1e100
+
+
+@njit(cache=True, error_model="numpy", inline="always")
 def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c: float) -> float:
     """Learn one row x, scaled by `unit`, from dot = v.x and square = |x|^2; return b for v <- v + b x."""
     kind, eta, gamma = rule[KIND], rule[ETA], rule[GAMMA]
@@ -230,13 +236,13 @@ def learn_csr(
         unit = _unit(square, rule)
         scores[t] = s[SCALE] * dot * unit
         b = _step(s, rule, dot, square, unit, y[i], weight[i])
-        for p in range(start, stop):
-            v[indices[p]] += b * data[p]
+        for q in range(start, stop):
+            v[indices[q]] += b * data[q]
         v[last] += b * bias
         if z.size > 0:
             b *= s[SCALED]
-            for p in range(start, stop):
-                z[indices[p]] += b * data[p]
+            for q in range(start, stop):
+                z[indices[q]] += b * data[q]
             z[last] += b * bias
         if s[SCALE] < _SMALLEST_SCALE:
             _refold(v, s)
@@ -244,17 +250,17 @@ def learn_csr(
 
 @njit(cache=True, error_model="numpy")
 def score_row(x: Any, rule: Any, v: Any, s: Any) -> float:
-    """w.x with x scaled; NaN when x is not finite (its squared norm tells)."""
+    """w.x with x scaled; NaN when x is not finite, or too long to be learned as it is."""
     dot, square = _read(x, v, rule[BIAS])
-    return s[SCALE] * dot * _unit(square, rule) if square < np.inf else np.nan
+    return s[SCALE] * dot * _unit(square, rule) if _is_sound(square, rule) else np.nan
 
 
 @njit(cache=True, error_model="numpy")
 def learn_row(x: Any, y: float, c: float, rule: Any, v: Any, s: Any) -> float:
-    """Learn one dense row and return its score from before; NaN, and nothing learned, when x is not finite."""
+    """Learn one dense row and return its score from before; NaN, and nothing learned, when x is not sound."""
     bias = rule[BIAS]
     dot, square = _read(x, v, bias)
-    if not square < np.inf:
+    if not _is_sound(square, rule):
         return np.nan
     unit = _unit(square, rule)
     score = s[SCALE] * dot * unit

@@ -13,24 +13,25 @@ GOOD, NOT_FINITE, OUT_OF_RANGE, NOT_CANONICAL = 0, 1, 2, 3
 
 
 @njit(cache=True, fastmath=_FAST)
-def check_dense(X: Any) -> int:
-    """The first row whose squared norm is not finite, or -1."""
+def check_dense(X: Any, longest: float) -> int:
+    """The first row whose squared norm is not finite or above longest^2, or -1."""
+    limit = longest * longest
     for i in range(X.shape[0]):
         square = 0.0
         for j in range(X.shape[1]):
             square += np.float64(X[i, j]) * X[i, j]
-        if not square < np.inf:
+        if not (square < np.inf and square <= limit):
             return i
     return -1
 
 
 @njit(cache=True, fastmath=_FAST)
-def check_csr(data: Any, indices: Any, indptr: Any, columns: int) -> Any:
+def check_csr(data: Any, indices: Any, indptr: Any, columns: int, longest: float) -> Any:
     """(what is wrong, first row concerned): values not finite, index out of range, or not sorted without repeats.
 
     The last is not an error: such rows are put in order first, because a repeated index means a sum.
     """
-    width = np.uint64(columns)
+    width, limit = np.uint64(columns), longest * longest
     canonical_until = -1
     for i in range(indptr.size - 1):
         start, stop = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
@@ -46,7 +47,7 @@ def check_csr(data: Any, indices: Any, indptr: Any, columns: int) -> Any:
             unordered |= np.uint64(indices[p] <= indices[p - np.uint64(1)])
         if outside:
             return OUT_OF_RANGE, i
-        if not square < np.inf:
+        if not (square < np.inf and square <= limit):
             return NOT_FINITE, i
         if unordered and canonical_until < 0:
             canonical_until = i

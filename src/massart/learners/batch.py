@@ -59,7 +59,7 @@ def canonical_order(
     by_key = np.lexsort((per_copy, keys))
     places, copy_keys = kernel.copy_keys(keys[by_key], copies[by_key])
     order = by_key[places[np.argsort(copy_keys, kind="stable")]]
-    return order.astype(np.uint64), per_copy / max(float(per_copy.max(initial=0.0)), 1e-300)
+    return order.astype(np.uint64), per_copy / per_copy.max()
 
 
 def fit_batch(
@@ -109,4 +109,4 @@ def _fewest_mistakes(
     flat = candidates.reshape(classes * count, width)
     scores = (np.asarray(X @ flat[:, :-1].T) + flat[:, -1]).reshape(-1, classes, count)
     answers = scores[:, 0] >= 0.0 if classes == 1 else scores.argmax(axis=1)
-    return candidates[:, np.argmin(weight @ (answers != labels[:, None]))]
+    return candidates[:, np.argmin(weight @ (answers != labels[:, None]))].copy()

@@ -19,9 +19,11 @@ class Certificate:
         P(mistakes <= confident_mistake_bound) >= confidence
 
     Both use the gradients really seen, so they are far below the worst case of `massart.theory`. Rounds and
-    mistakes are sums of sample weights when those were given. `holds` is False when the mistakes exceed the
-    confident bound: the stream cannot be what was declared. The confidence is that of one look at a number of rounds
-    fixed beforehand; who looks at every round and stops at the first False has to ask for more of it.
+    mistakes are sums of sample weights when those were given. With more than two classes the bounds of the
+    halfspaces, one per class, add up: `noise_rate` is then the largest of theirs, `margin` the smallest.
+    `holds` is False when the mistakes exceed the confident bound: the stream cannot be what was declared. The
+    confidence is that of one look at a number of rounds fixed beforehand; who looks at every round and stops at the
+    first False has to ask for more of it.
     """
 
     rounds: float

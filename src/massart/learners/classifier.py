@@ -19,6 +19,7 @@ from massart.learners.certificate import Certificate
 from massart.learners.experts import MARGINS, NOISE_RATES, Experts
 from massart.learners.halfspace import Halfspace
 from massart.learners.rows import Rows, check_weights
+from massart.learners.rules import make_rule
 
 _FORMATS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
 
@@ -111,7 +112,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._check_parameters()
             X, y = validate_data(self, X, y, reset=True, **_FORMATS)
             check_classification_targets(y)
-            rows = Rows.of(X, getattr(self, "feature_names_in_", None))
+            rows = self._rows(X)
             weight = check_weights(sample_weight, rows.count)
             if not weight.any():
                 raise InvalidDataError(
@@ -162,7 +163,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             known = np.asarray(classes) if first else self.classes_
             X = validate_data(self, X, reset=first, **_FORMATS)
-            rows = Rows.of(X, getattr(self, "feature_names_in_", None))
+            rows = self._rows(X)
             labels = self._label_numbers(column_or_1d(y), known, rows.count)
             weight = check_weights(sample_weight, rows.count)
             order = np.flatnonzero(weight > 0).astype(np.uint64)
@@ -183,17 +184,31 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.update(before)
             raise
 
+    def _rows(self, X: Any) -> Rows:
+        return Rows.of(X, getattr(self, "feature_names_in_", None), scaled=bool(self.normalize))
+
     def _check_parameters(self) -> None:
         for name in ("noise_rate", "margin", "horizon"):
             value: object = getattr(self, name)
             if value is not None and not isinstance(value, Real):
                 raise InvalidParameterError(f"{name}={value!r}: give a number or None")
+        make_rule(
+            0.0 if self.noise_rate is None else self.noise_rate,
+            1.0 if self.margin is None else self.margin,
+            self.horizon,
+            update=self.update,
+            optimizer=self.optimizer,
+        )
         passes: object = self.passes
         if not isinstance(passes, Integral) or int(passes) < 1:
             raise InvalidParameterError(f"passes={passes!r}: give a whole number, 1 or more")
 
     def _draw_seed(self) -> int:
         if isinstance(self.random_state, Integral):
+            if not 0 <= int(self.random_state) < 2**32:
+                raise InvalidParameterError(
+                    f"random_state={self.random_state!r}: give a whole number from 0 to 2**32 - 1, or None"
+                )
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
@@ -266,7 +281,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """X @ coef_.T + intercept_: (n,) for two classes, else (n, n_classes)."""
         weights = self._weights()
         X = validate_data(self, X, reset=False, **_FORMATS)
-        Rows.of(X, getattr(self, "feature_names_in_", None))
+        self._rows(X)
         scores = np.asarray(safe_sparse_dot(X, weights[:, :-1].T, dense_output=True) + weights[:, -1])
         return scores.ravel() if scores.shape[1] == 1 else scores
 

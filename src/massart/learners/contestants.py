@@ -47,30 +47,17 @@ class _Entry(NamedTuple):
 
 
 def _halfspace(told: _Told, optimizer: str) -> Halfspace:
-    assert told.noise_rate is not None and told.margin is not None  # noqa: S101 - `needs` has been checked
-    horizon = told.horizon if optimizer == "fixed" else None
-    return Halfspace(
-        told.dimension,
-        told.noise_rate,
-        told.margin,
-        horizon,
-        optimizer=optimizer,
-        fit_intercept=False,
-        normalize=False,
-    )
+    return _rows_as_they_come(told, told.horizon if optimizer == "fixed" else None, optimizer=optimizer)
 
 
 def _paper(told: _Told) -> Halfspace:
-    assert told.noise_rate is not None and told.margin is not None  # noqa: S101 - `needs` has been checked
-    return Halfspace(
-        told.dimension,
-        told.noise_rate,
-        told.margin,
-        told.horizon,
-        update="paper",
-        fit_intercept=False,
-        normalize=False,
-    )
+    return _rows_as_they_come(told, told.horizon, update="paper")
+
+
+def _rows_as_they_come(told: _Told, horizon: int | None, **how: str) -> Halfspace:
+    assert told.noise_rate is not None  # noqa: S101 - `needs` has been checked
+    assert told.margin is not None  # noqa: S101
+    return Halfspace(told.dimension, told.noise_rate, told.margin, horizon, fit_intercept=False, normalize=False, **how)
 
 
 def _unknown(told: _Told) -> Experts:

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from massart.errors import ModelFileError
 from massart.kernels import halfspace as kernel
 from massart.learners.certificate import Certificate, certify_mixture
 from massart.learners.rows import Rows
-from massart.learners.rules import initial_state, make_rule
+from massart.learners.rules import check_arrays, initial_state, make_rule
 
 # Within a factor 2 of the noise rate and 4 of the margin an expert loses little, so a coarse grid is enough.
 NOISE_RATES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.48)
@@ -113,14 +114,14 @@ class Experts:
         rows = X if isinstance(X, Rows) else Rows.of(X)
         labels = (np.asarray(y) > 0).astype(np.int64)
         order = np.arange(rows.count, dtype=np.uint64)
-        return 2.0 * self.learn_rows(rows, labels, np.ones(rows.count), order) - 1.0
+        return np.where(self.learn_rows(rows, labels, np.ones(rows.count), order) == 1, 1.0, -1.0)
 
     def learn(self, x: NDArray[Any], y: float) -> float:
         """For one pool: learn one row with its label -1 or +1; return what was predicted for it, -1 or +1."""
         return float(self.learn_many(x[None, :], [y])[0])
 
     def score(self, x: NDArray[Any]) -> float:
-        """w.x of the expert with the fewest mistakes so far; `learn` predicts with an expert drawn by chance."""
+        """The value w.x of the expert with the fewest mistakes; `learn` predicts with one drawn by chance."""
         return float(self.weights @ x + self.leaders()[0, -1] * self._rules[0, kernel.BIAS])
 
     def predict(self, x: NDArray[Any]) -> int:
@@ -188,6 +189,21 @@ class Experts:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Experts":
         """The pool whose `arrays()` these are."""
+        classes, experts = arrays["losses"].shape
+        columns = classes * experts
+        check_arrays(
+            arrays,
+            {
+                "rules": (columns, kernel.RULE_SIZE),
+                "weights": (arrays["weights"].shape[0], columns),
+                "states": (columns, kernel.STATE_SIZE),
+                "losses": (classes, experts),
+                "gaps": (classes,),
+                "totals": (kernel.TOTALS_SIZE,),
+            },
+        )
+        if arrays["seed"].shape != (1,) or arrays["seed"].dtype != np.uint64:
+            raise ModelFileError("array 'seed' is not one number of 64 bits")
         pool = cls.__new__(cls)
         pool._set(arrays)
         return pool

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels import halfspace as kernel
 from massart.learners.certificate import Certificate, certify
-from massart.learners.rows import Rows, check_weights
-from massart.learners.rules import initial_state, make_rule
+from massart.learners.rows import LARGEST, SMALLEST, Rows, check_weights
+from massart.learners.rules import check_arrays, initial_state, make_rule
 
 _NO_AVERAGE = np.zeros(0)
 _FLOAT64 = np.dtype(np.float64)
@@ -84,8 +84,8 @@ class Halfspace:
         """w.x for one row, the row scaled: its sign is the prediction, its size the margin."""
         x = self._row(x)
         score: float = kernel.score_row(x, self._rule, self._v, self._s)
-        if isnan(score):  # the row is not finite
-            Rows.of(x[None, :])
+        if isnan(score):  # the row is not finite, or too long
+            Rows.of(x[None, :], scaled=bool(self._rule[kernel.UNIT]))
         return score
 
     def learn(self, x: NDArray[Any], y: float, weight: float = 1.0) -> float:
@@ -95,19 +95,21 @@ class Halfspace:
             raise InvalidDataError(
                 f"The label is {y!r}: Halfspace learns -1 and +1; MassartClassifier takes any labels"
             )
-        if not 0.0 < weight < np.inf:
+        if not SMALLEST <= weight <= LARGEST:
             if weight == 0.0:
                 return self.score(x)
-            raise InvalidDataError(f"The weight is {weight!r}: it must be finite and not negative")
+            raise InvalidDataError(f"The weight is {weight!r}: it must be 0 or between {SMALLEST:g} and {LARGEST:g}")
         score: float = kernel.learn_row(x, float(y), float(weight), self._rule, self._v, self._s)
         if isnan(score):
-            Rows.of(x[None, :])
+            Rows.of(x[None, :], scaled=bool(self._rule[kernel.UNIT]))
         return score
 
     def _row(self, x: Any) -> NDArray[Any]:
         if type(x) is np.ndarray and x.dtype == _FLOAT64 and x.shape == self._shape and x.flags.c_contiguous:
             return x
         row = np.ascontiguousarray(x)
+        if row.dtype.kind not in "fiub":
+            raise InvalidDataError(f"The row is an array of {row.dtype}: give real numbers")
         if row.dtype != np.float32:
             row = row.astype(np.float64)
         if row.shape != self._shape:
@@ -116,14 +118,14 @@ class Halfspace:
 
     def learn_many(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.float64]:
         """Predict, then learn, each row of an array or CSR matrix in turn; return the scores that were predictions."""
-        rows = X if isinstance(X, Rows) else Rows.of(X)
-        labels = np.asarray(y, dtype=np.float64)
+        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self._rule[kernel.UNIT]))
+        labels = np.asarray(y)
         if rows.width != self._v.size - 1:
             raise InvalidDataError(f"X has {rows.width} columns, but this learner takes {self._v.size - 1} features")
-        if labels.shape != (rows.count,) or not np.all(np.abs(labels) == 1.0):
+        if labels.shape != (rows.count,) or not np.all((labels == 1) | (labels == -1)):
             raise InvalidDataError(f"y must hold {rows.count} labels, each -1 or +1")
         weight = check_weights(sample_weight, rows.count)
-        return self.learn_rows(rows, labels, weight, np.flatnonzero(weight > 0).astype(np.uint64))
+        return self.learn_rows(rows, labels.astype(np.float64), weight, np.flatnonzero(weight > 0).astype(np.uint64))
 
     def learn_rows(
         self,
@@ -143,12 +145,12 @@ class Halfspace:
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """w, without the constant coordinate."""
+        """The vector w, without the constant coordinate."""
         return np.asarray(self._s[kernel.SCALE] * self._v[:-1])
 
     @property
     def direction(self) -> NDArray[np.float64]:
-        """w up to a positive factor, without a copy: what an adversary looks at."""
+        """The weights up to a positive factor, without a copy: what an adversary looks at."""
         return self._v[:-1]
 
     @property
@@ -196,6 +198,9 @@ class Halfspace:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Halfspace":
         """The learner whose `arrays()` these are."""
+        check_arrays(
+            arrays, {"rule": (kernel.RULE_SIZE,), "weights": (arrays["weights"].size,), "state": (kernel.STATE_SIZE,)}
+        )
         learner = cls.__new__(cls)
         learner._set(arrays["rule"], arrays["weights"], arrays["state"])
         return learner

@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Callable
-from numbers import Integral
+from math import isfinite
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from massart.errors import ModelFileError
 from massart.learners.classifier import MassartClassifier
 from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
+from massart.learners.rules import check_arrays
 from massart.store.model_file import read_model, write_model
 
 Model = Halfspace | Experts | MassartClassifier
@@ -52,6 +54,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         return readers[kind]()
     except KeyError as missing:
         raise ModelFileError(f"{os.fspath(path)} lacks {missing}, which a {kind} needs: save it again") from None
+    except (TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ModelFileError(f"{os.fspath(path)} does not hold a {kind} that fits together: {error}") from None
 
 
 def _from_classifier(model: MassartClassifier) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -59,7 +63,7 @@ def _from_classifier(model: MassartClassifier) -> tuple[dict[str, Any], dict[str
     state = parameters["random_state"]
     # A generator cannot be put in a header; its seed has been drawn already, when learning began.
     parameters["random_state"] = int(state) if isinstance(state, Integral) else None
-    meta: dict[str, Any] = {"parameters": {k: v.item() if hasattr(v, "item") else v for k, v in parameters.items()}}
+    meta: dict[str, Any] = {"parameters": {name: _number_or_text(name, parameters[name]) for name in parameters}}
     if not hasattr(model, "_learner"):
         return meta, {}
     arrays = {f"learner.{name}": array for name, array in model._learner.arrays().items()}
@@ -77,16 +81,37 @@ def _from_classifier(model: MassartClassifier) -> tuple[dict[str, Any], dict[str
     return meta, arrays
 
 
+def _number_or_text(name: str, value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value
+    if value is not None and not isinstance(value, str) and not (isinstance(value, Real) and isfinite(value)):
+        raise ModelFileError(f"save cannot write {name}={value!r}: parameters must be finite numbers, text or None")
+    return value
+
+
 def _plain(classes: NDArray[Any]) -> list[Any]:
     if not all(isinstance(label, (str, bool, int, float)) for label in classes):
         raise ModelFileError("save takes labels that are text, numbers or booleans; these classes hold other objects")
     return list(classes)
 
 
+def _check_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Refuse a classifier whose parts are whole, but not of one classifier."""
+    classes, width = len(meta["classes"] if "classes" in meta else arrays["classes"]), meta["n_features_in"] + 1
+    pools = 1 if classes == 2 else classes
+    own = 1 if meta["learner"] == "halfspace" else arrays["learner.losses"].shape[0]
+    if classes < 2 or own != pools or arrays["learner.weights"].shape[0] != width:
+        raise ValueError(f"{classes} classes and {width - 1} features are not the learner's")
+    if "batch_weights" in arrays:
+        check_arrays(arrays, {"batch_weights": (pools, width)})
+    if len(meta.get("feature_names_in", range(width - 1))) != width - 1:
+        raise ValueError("there is not one feature name per feature")
+
+
 def _to_classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> MassartClassifier:
     model = MassartClassifier(**meta["parameters"])
     if "learner" not in meta:
         return model
+    _check_parts(meta, arrays)
     prefix = "learner."
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
     model._learner = _LEARNERS[meta["learner"]].from_arrays(own)

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from massart.errors import InvalidDataError
 from massart.kernels import rows as kernel
 
 _BLOCK = 8192  # rows of a Fortran-ordered or strided array that are copied at a time
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+# Squares and fourth powers of what a learner is given must stay finite and above zero.
+SMALLEST, LARGEST = 1e-50, 1e50
 
 
 def _frozen(a: NDArray[Any]) -> NDArray[Any]:
@@ -31,8 +34,10 @@ class Rows:
     width: int
 
     @classmethod
-    def of(cls, X: Any, names: Sequence[str] | None = None) -> "Rows":
-        """Check a float array or CSR matrix; `names` are the columns' names for messages.
+    def of(cls, X: Any, names: Sequence[str] | None = None, *, scaled: bool = True) -> "Rows":
+        """Check a 2-dimensional array or a sparse matrix; `names` are the columns' names for messages.
+
+        Rows that will not be `scaled` to norm 1 may be no longer than 1e50.
 
         >>> Rows.of(np.eye(2)).count
         2
@@ -40,31 +45,41 @@ class Rows:
         Traceback (most recent call last):
         massart.errors.InvalidDataError: Input X contains NaN at row 1, column 0 (counted from 0): drop the row or ...
         """
-        if hasattr(X, "indptr"):
-            return cls._of_csr(X, names)
+        longest = np.inf if scaled else LARGEST
+        if sparse.issparse(X):
+            return cls._of_csr(X.tocsr(), names, longest)
         X = np.asarray(X)
+        if X.ndim != 2 or X.dtype.kind not in "fiub":
+            raise InvalidDataError(
+                f"X is an array of {X.dtype} with {X.ndim} dimensions: give real numbers, one row per example"
+            )
         if X.dtype not in _FLOATS:
             X = X.astype(np.float64)
         dense = cls(_frozen(X), None, *X.shape)
         for block, start, _ in dense._blocks(None):
-            bad = kernel.check_dense(block)
+            bad = kernel.check_dense(block, longest)
             if bad >= 0:
                 raise _not_finite(X[start + bad], start + bad, np.arange(X.shape[1]), names)
         return dense
 
     @classmethod
-    def _of_csr(cls, X: Any, names: Sequence[str] | None) -> "Rows":
+    def _of_csr(cls, X: Any, names: Sequence[str] | None, longest: float) -> "Rows":
+        if X.indptr.shape != (X.shape[0] + 1,) or X.indices.shape != X.data.shape:
+            raise InvalidDataError(
+                f"The sparse matrix X of shape {X.shape} has {X.indptr.size} row pointers, {X.indices.size} indices "
+                f"and {X.data.size} values, which do not fit together: build it again with scipy.sparse.csr_matrix"
+            )
         if X.dtype not in _FLOATS:
             X = X.astype(np.float64)
         unsigned = np.uint32 if X.indices.dtype == np.int32 and X.indptr.dtype == np.int32 else np.uint64
         wide = np.int32 if unsigned is np.uint32 else np.int64
         indices = _frozen(X.indices.astype(wide, copy=False).view(unsigned))
         indptr = _frozen(X.indptr.astype(wide, copy=False).view(unsigned))
-        verdict, row = kernel.check_csr(_frozen(X.data), indices, indptr, X.shape[1])
+        verdict, row = kernel.check_csr(_frozen(X.data), indices, indptr, X.shape[1], longest)
         if verdict == kernel.NOT_CANONICAL:
             X = X.copy()
             X.sum_duplicates()
-            return cls._of_csr(X, names)
+            return cls._of_csr(X, names, longest)
         if verdict == kernel.OUT_OF_RANGE:
             raise InvalidDataError(
                 f"Row {row} (counted from 0) of the sparse matrix X has an index outside its {X.shape[1]} columns, "
@@ -119,8 +134,9 @@ def _not_finite(values: NDArray[Any], row: int, columns: NDArray[Any], names: Se
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size == 0:
         return InvalidDataError(
-            f"Input X contains a row too large to square, row {row} (counted from 0): divide its columns by their "
-            "typical size, for instance with sklearn.preprocessing.StandardScaler. Nothing was learned from this batch."
+            f"Input X contains a row too large to compute with, row {row} (counted from 0): divide columns by "
+            "their typical size, for instance with sklearn.preprocessing.StandardScaler. "
+            "Nothing was learned from this batch."
         )
     column = int(columns[bad[0]])
     name = f" ({names[column]!r})" if names is not None else ""
@@ -136,9 +152,12 @@ def check_weights(weights: Any, count: int) -> NDArray[np.float64]:
     if weights is None:
         return np.ones(count)
     try:
-        weights = np.asarray(weights, dtype=np.float64)
+        weights = np.asarray(weights)
+        weights = weights.astype(np.complex128 if weights.dtype.kind == "c" else np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidDataError(f"sample_weight must be numbers, one per row: {error}") from None
+        raise InvalidDataError(f"sample_weight must be real numbers, one per row: {error}") from None
+    if weights.dtype.kind == "c":
+        raise InvalidDataError("sample_weight must be real numbers, one per row: these are complex")
     if weights.ndim == 0:
         weights = np.full(count, float(weights))
     if weights.shape != (count,):
@@ -146,10 +165,10 @@ def check_weights(weights: Any, count: int) -> NDArray[np.float64]:
             f"sample_weight has shape {weights.shape}, but there are {count} rows: give one weight per row, as a "
             "1-dimensional array (Sample weights must be 1D array or scalar)"
         )
-    bad = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
+    bad = np.flatnonzero(~(((weights >= SMALLEST) & (weights <= LARGEST)) | (weights == 0)))
     if bad.size:
         raise InvalidDataError(
-            f"sample_weight[{bad[0]}] is {weights[bad[0]]}: weights must be finite and not negative; "
-            "use 0 to leave a row out. Nothing was learned from this batch."
+            f"sample_weight[{bad[0]}] is {weights[bad[0]]}: weights must be finite and not negative, between "
+            f"{SMALLEST:g} and {LARGEST:g}; use 0 to leave a row out. Nothing was learned from this batch."
         )
     return np.asarray(weights)

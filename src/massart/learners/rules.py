@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart import theory
-from massart.errors import InvalidParameterError
+from massart.errors import InvalidParameterError, ModelFileError
 from massart.kernels import halfspace as kernel
+from massart.learners.rows import SMALLEST
 
 UPDATES = ("inverse-margin", "paper")
 OPTIMIZERS = ("auto", "ftrl", "fixed", "adagrad-norm")
@@ -33,6 +34,10 @@ def make_rule(
     if horizon is not None and not (np.isfinite(horizon) and horizon >= 1):
         raise InvalidParameterError(
             f"horizon={horizon!r}: give the number of rounds to come (1 or more), or None when it is not known"
+        )
+    if margin < SMALLEST:
+        raise InvalidParameterError(
+            f"margin={margin!r}: the gradients, of order 1 / margin, must stay finite; take a larger one"
         )
     if update not in UPDATES:
         raise InvalidParameterError(f"update={update!r}: choose one of {', '.join(map(repr, UPDATES))}")
@@ -105,3 +110,15 @@ def deviation(rule: NDArray[np.float64], s: NDArray[np.float64], confidence: flo
         float(s[kernel.ROUNDS]),
         **keywords,
     )
+
+
+def check_arrays(arrays: dict[str, NDArray[Any]], shapes: dict[str, tuple[int, ...]]) -> None:
+    """Refuse arrays from a file that a kernel could not work on safely: wrong shape, wrong type, not finite."""
+    for name, shape in shapes.items():
+        array = arrays[name]
+        if array.shape != shape or array.dtype != np.float64 or not array.flags.c_contiguous or not array.flags.aligned:
+            raise ModelFileError(
+                f"array {name!r} is {array.dtype} of shape {array.shape}, not float64 of shape {shape}"
+            )
+        if not np.isfinite(array).all() or array.size == 0:
+            raise ModelFileError(f"array {name!r} is empty or holds numbers that are not finite")

@@ -5,7 +5,7 @@ Rows may come from a file or from objects somebody raced, so a name nobody knows
 
 from massart.errors import InvalidParameterError
 
-__all__ = ["is_ours", "say_learner", "say_world"]
+__all__ = ["is_known_learner", "is_ours", "is_own_world", "say_learner", "say_world"]
 
 
 def say_world(name: str) -> tuple[str, bool | None]:
@@ -44,3 +44,29 @@ def is_ours(name: str) -> bool:
         return contestants.is_ours(name)
     except InvalidParameterError:
         return False
+
+
+def is_known_learner(name: str) -> bool:
+    """Whether a race can be told to make this learner by its name."""
+    from massart.learners import contestants  # noqa: PLC0415
+
+    try:
+        contestants.describe(name)
+    except InvalidParameterError:
+        return False
+    return True
+
+
+def is_own_world(name: str, noise_rate: float, margin: float | None, dimension: int) -> bool:
+    """Whether a world is not the one that its name alone makes.
+
+    >>> is_own_world("kink", 0.1, 0.05, 20), is_own_world("kink", 0.1, 0.02, 20)
+    (False, True)
+    """
+    from massart import worlds  # noqa: PLC0415
+
+    try:
+        world = worlds.make(name)
+    except InvalidParameterError:
+        return True
+    return (world.noise_rate, world.margin, world.dimension) != (noise_rate, margin, dimension)

@@ -4,6 +4,7 @@ A row is one checkpoint of one run: (world, learner, seed, rounds) and what was 
 what each entry is; a value that does not exist (an angle to zero weights, a bound without a margin) is None.
 """
 
+import importlib
 import json
 import math
 import os
@@ -86,16 +87,15 @@ def read_rows(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     try:
         if suffix == ".parquet":
             needs("pyarrow", "to read Parquet files")
-            import pyarrow.parquet  # noqa: PLC0415
-
-            table = pyarrow.parquet.read_table(path)
-            return list(table.to_pylist())
+            return list(importlib.import_module("pyarrow.parquet").read_table(path).to_pylist())
         text = Path(path).read_text(encoding="utf-8")
         rows = json.loads(text) if suffix == ".json" else [json.loads(line) for line in text.splitlines()]
     except OSError:
         raise
     except ValueError as error:  # JSON's and Arrow's own complaints are ValueErrors
-        raise InvalidDataError(f"{os.fspath(path)} does not hold the rows of a race ({error}): write it again") from None
+        raise InvalidDataError(
+            f"{os.fspath(path)} does not hold the rows of a race ({error}): write it again"
+        ) from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InvalidDataError(f"{os.fspath(path)} does not hold the rows of a race: give a file made by write_rows")
     return rows
@@ -103,9 +103,7 @@ def read_rows(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 def _parquet(rows: list[dict[str, Any]]) -> bytes:
     needs("pyarrow", "to write Parquet files")
-    import pyarrow  # noqa: PLC0415
-    import pyarrow.parquet  # noqa: PLC0415
-
+    pyarrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     types = {
         "string": pyarrow.string(),
         "int64": pyarrow.int64(),
@@ -118,5 +116,5 @@ def _parquet(rows: list[dict[str, Any]]) -> bytes:
         for key in columns
     }
     sink = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(pyarrow.table(arrays), sink)
+    parquet.write_table(pyarrow.table(arrays), sink)
     return bytes(sink.getvalue().to_pybytes())

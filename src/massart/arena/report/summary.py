@@ -8,9 +8,11 @@ which a learner that is told noise rate, margin and horizon is certain to keep o
 so it is the mean over seeds that is compared with it. Learners of ours carry a promise of their own besides.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from massart import theory
 from massart.arena.report.names import is_ours, say_learner, say_world
@@ -18,6 +20,9 @@ from massart.arena.report.rows import Row
 from massart.errors import InvalidDataError
 
 __all__ = ["Curve", "Race", "Standing", "Verdict", "WorldResult", "summarise"]
+
+
+_WORLD = ("world", "noise_rate", "margin", "dimension")  # what tells worlds apart
 
 
 class Verdict(StrEnum):
@@ -66,7 +71,12 @@ class Standing:
     @property
     def rate(self) -> float:
         """Mistakes per round."""
-        return self.mistakes / self.rounds
+        return self.mistakes / max(1, self.rounds)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it got to the end; if not, its numbers are those of the round it got to."""
+        return self.verdict not in (Verdict.FAILED, Verdict.STOPPED)
 
 
 @dataclass(frozen=True)
@@ -89,15 +99,17 @@ class WorldResult:
         """The standing of a learner, None if it did not race here."""
         return next((standing for standing in self.standings if standing.learner == learner), None)
 
-    @property
-    def seeds_short(self) -> bool:
-        """Whether some learner has fewer seeds than another, as after an interruption."""
-        return any(standing.seeds < self.seeds for standing in self.standings)
+    def back_to_front(self) -> list[Standing]:
+        """The order to draw curves in: what is drawn last lies on top, ours above the others, the best uppermost."""
+        return sorted(self.standings, key=lambda standing: (standing.ours, -standing.rate))
 
 
 @dataclass(frozen=True)
 class Race:
-    """All worlds of a race, and its learners, best first: by the mean of mistakes per round over worlds."""
+    """All worlds of a race, and its learners, best first: by the mean of mistakes per round over worlds.
+
+    Learners that failed or stopped somewhere come last.
+    """
 
     worlds: list[WorldResult]
     learners: list[str]
@@ -129,33 +141,45 @@ def summarise(rows: Iterable[Row]) -> Race:
     >>> [(s.learner, s.rate, str(s.verdict)) for s in race.worlds[0].standings]
     [('massart', 0.09, 'kept'), ('perceptron', 0.3, 'broke')]
     """
-    by_world: dict[str, dict[str, dict[int, list[Row]]]] = {}
+    by_world: dict[tuple[Any, ...], dict[str, dict[int, list[Row]]]] = {}
     for row in rows:
-        by_world.setdefault(row["world"], {}).setdefault(row["learner"], {}).setdefault(row["seed"], []).append(row)
+        runs = by_world.setdefault(tuple(row[key] for key in _WORLD), {}).setdefault(row["learner"], {})
+        runs.setdefault(row["seed"], []).append(row)
     if not by_world:
         raise InvalidDataError("there are no rows to report: let the race finish at least one run")
-    results = [_world(name, learners) for name, learners in by_world.items()]
+    times = Counter(name for name, *_ in by_world)
+    results = [_world(_title(key, times[key[0]] > 1), learners) for key, learners in by_world.items()]
     names = dict.fromkeys(standing.learner for world in results for standing in world.standings)
-    rates = {name: [s.rate for world in results if (s := world.of(name))] for name in names}
-    learners = sorted(names, key=lambda name: sum(rates[name]) / len(rates[name]))
-    return Race(results, learners, {name: say_learner(name) for name in learners})
+    race = Race(results, list(names), {name: say_learner(name) for name in names})
+    race.learners.sort(key=lambda name: _place([standing for _, standing in race.standings_of(name)]))
+    return race
 
 
-def _world(name: str, learners: dict[str, dict[int, list[Row]]]) -> WorldResult:
+def _title(key: tuple[Any, ...], shared: bool) -> str:
+    """The name of a world, with its parameters when the race has another of the same name."""
+    name, noise_rate, margin, dimension = key
+    return f"{name}, noise rate {noise_rate:g}, margin {margin}, {dimension} features" if shared else str(name)
+
+
+def _place(standings: Sequence[Standing]) -> tuple[bool, float]:
+    return not all(s.finished for s in standings), _mean([s.rate for s in standings])
+
+
+def _world(title: str, learners: dict[str, dict[int, list[Row]]]) -> WorldResult:
     every = [row for runs in learners.values() for run in runs.values() for row in run]
     first, rounds = every[0], max(row["rounds"] for row in every)
     noise_rate, margin = first["noise_rate"], first["margin"]
     bound = bound_curve = None
     if margin is not None and any(row["bound"] is not None for row in every):
-        checkpoints = sorted({row["rounds"] for row in every})
+        checkpoints = sorted({row["rounds"] for row in every} - {0})
         bounds = [theory.fixed_mistake_bound(noise_rate, margin, t) for t in checkpoints]
         excess = [b - noise_rate * t for b, t in zip(bounds, checkpoints, strict=True)]
         bound, bound_curve = bounds[-1], Curve(checkpoints, excess, excess, excess, bounds)
     standings = [_standing(learner, runs, rounds, bound) for learner, runs in learners.items()]
-    standings.sort(key=lambda s: (s.verdict in (Verdict.FAILED, Verdict.STOPPED), s.rate, s.learner))
-    sentence, adaptive = say_world(name)
+    standings.sort(key=lambda s: (not s.finished, s.rate, s.learner))
+    sentence, adaptive = say_world(first["world"])
     return WorldResult(
-        name=name,
+        name=title,
         sentence=sentence,
         adaptive=adaptive,
         noise_rate=noise_rate,
@@ -218,7 +242,7 @@ def _curve(runs: dict[int, list[Row]]) -> Curve:
         for row in run:
             at.setdefault(row["rounds"], []).append(row)
     curve = Curve([], [], [], [], [])
-    for t in sorted(at):
+    for t in sorted(at.keys() - {0}):  # a learner that could not even begin has a row at 0
         counts, clean = [row["mistakes"] for row in at[t]], at[t][0]["noise_rate"] * t
         curve.rounds.append(t)
         curve.mistakes.append(_mean(counts))

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from massart.arena.report.rows import Row
 from massart.arena.report.summary import Race, Standing, Verdict, WorldResult, summarise
-from massart.arena.report.wording import count, promise_words, rate, signed, verdict_words
+from massart.arena.report.wording import count, failures, promise_words, rate, signed, verdict_words
 
 __all__ = ["by_learner", "by_world", "table"]
 
@@ -39,19 +39,27 @@ def table(rows: Sequence[Row]) -> Table:
         for standing in world.standings:
             result.add_row("", *_line(standing))
         result.add_section()
+    sentences = dict.fromkeys(words for world in race.worlds for words in failures(world))
+    result.caption = Text("\n".join(sentences)) if sentences else None
     return result
 
 
 def _line_of_bound(world: WorldResult) -> list[Text]:
     if world.bound is None:
-        return [Text(words, style="italic") for words in ("no bound: it needs a margin and a fixed target",)]
-    numbers = count(world.bound), rate(world.bound / world.rounds), signed(world.bound - world.noise_rate * world.rounds)
+        return [Text("no bound here", style="italic")]
+    numbers = (
+        count(world.bound),
+        rate(world.bound / world.rounds),
+        signed(world.bound - world.noise_rate * world.rounds),
+    )
     return [Text(words, style="italic") for words in ("the bound", *numbers)]
 
 
 def _line(standing: Standing) -> list[Text]:
     name = Text(standing.learner, style="bold" if standing.ours else "")
     numbers = count(standing.mistakes), rate(standing.rate), signed(standing.excess), promise_words(standing)
+    if not standing.rounds:
+        numbers = ("–",) * 4
     return [name, *map(Text, numbers), Text(verdict_words(standing), style=_STYLES[standing.verdict])]
 
 
@@ -98,17 +106,17 @@ def by_learner(race: Race) -> Table:
         pairs = race.standings_of(name)
         verdicts = [standing.verdict for _, standing in pairs]
         broke = verdicts.count(Verdict.BROKE)
-        world, worst = max(pairs, key=lambda pair: pair[1].excess / pair[1].rounds)
+        world, worst = max(pairs, key=lambda pair: pair[1].excess / max(1, pair[1].rounds))
         failed = f", failed in {verdicts.count(Verdict.FAILED)}" if Verdict.FAILED in verdicts else ""
         result.add_row(
             Text(name, style="bold" if worst.ours else ""),
             Text(str(verdicts.count(Verdict.KEPT)), style="green"),
             Text(f"{broke}{failed}", style="red" if broke or failed else ""),
-            rate(sum(standing.rate for _, standing in pairs) / len(pairs)),
-            f"{world.name} {_over(worst)}",
+            "–" if failed else rate(sum(standing.rate for _, standing in pairs) / len(pairs)),
+            "–" if failed else f"{world.name} {_over(worst)}",
         )
     return result
 
 
 def _over(standing: Standing) -> str:
-    return f"{standing.excess / standing.rounds:+.3f}".replace("-", "−").replace("0.", ".", 1)
+    return f"{standing.excess / max(1, standing.rounds):+.3f}".replace("-", "−").replace("0.", ".", 1)

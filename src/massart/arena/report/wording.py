@@ -1,12 +1,20 @@
 """Numbers and verdicts in words, the same in the terminal, on the page and in the figure."""
 
-import shlex
 from collections.abc import Iterable, Sequence
 
-from massart.arena.report.rows import Row
 from massart.arena.report.summary import Race, Standing, Verdict, WorldResult
 
-__all__ = ["command_of", "count", "headline", "promise_words", "rate", "signed", "size_words", "verdict_words"]
+__all__ = [
+    "count",
+    "failures",
+    "headline",
+    "promise_words",
+    "rate",
+    "signed",
+    "size_words",
+    "verdict_words",
+    "world_facts",
+]
 
 
 def count(value: float) -> str:
@@ -38,15 +46,19 @@ def rate(value: float) -> str:
 
 
 def verdict_words(standing: Standing) -> str:
-    """The verdict, and how many seeds disagree with the mean."""
+    """The verdict, and how many seeds do not agree with the mean."""
     if standing.verdict is Verdict.KEPT and standing.seeds_above:
-        return f"kept ({standing.seeds_above} of {standing.seeds} seeds above)"
+        return f"kept ({standing.seeds_above} of {standing.seeds} above)"
     if standing.verdict is Verdict.BROKE and standing.seeds_above < standing.seeds:
-        return f"broke ({standing.seeds_above} of {standing.seeds} seeds)"
+        return f"broke ({standing.seeds_above} of {standing.seeds} above)"
     if standing.verdict in (Verdict.FAILED, Verdict.STOPPED):
-        why = f": {standing.error}" if standing.error else ""
-        return f"{standing.verdict} at round {count(standing.rounds)}{why}"
+        return f"{standing.verdict} at round {count(standing.rounds)}"
     return str(standing.verdict)
+
+
+def failures(world: WorldResult) -> list[str]:
+    """A sentence for each learner that raised."""
+    return [f"{s.learner} failed at round {count(s.rounds)}: {s.error}" for s in world.standings if s.error]
 
 
 def promise_words(standing: Standing) -> str:
@@ -59,38 +71,28 @@ def promise_words(standing: Standing) -> str:
 
 
 def headline(race: Race) -> str:
-    """The race in a sentence or two: who kept below the bound, in how many of the worlds where it means something."""
-    judged = [world for world in race.worlds if any(_judged(standing) for standing in world.standings)]
+    """The race in a sentence or two: who stayed below the bound, in how many of the worlds where it says something."""
+    judged = [world for world in race.worlds if world.bound is not None and world.bound < world.rounds]
     if not judged:
-        return "No bound means anything yet in these worlds: let the race run longer."
+        return "No bound says anything yet in these worlds: let the race run longer."
     ours = [name for name in race.learners if any(s.ours for _, s in race.standings_of(name))]
     others = [name for name in race.learners if name not in ours]
-    parts = []
-    if ours:
-        parts.append(f"Of massart's learners, {_kept_words(race, ours, len(judged))}.")
-    if others:
-        parts.append(f"Of the others, {_kept_words(race, others, len(judged))}.")
-    return " ".join(parts)
-
-
-def _judged(standing: Standing) -> bool:
-    return standing.verdict in (Verdict.KEPT, Verdict.BROKE, Verdict.FAILED)
+    groups = (("massart’s learners", ours), ("the others", others))
+    return " ".join(f"Of {words}, {_kept_words(race, names, len(judged))}." for words, names in groups if names)
 
 
 def _kept_words(race: Race, names: Sequence[str], worlds: int) -> str:
     kept = {name: sum(s.verdict is Verdict.KEPT for _, s in race.standings_of(name)) for name in names}
     most = max(kept.values())
+    below = "stayed below the bound"
     if most == 0:
-        return "none stayed below the bound in any world" if worlds > 1 else "none stayed below the bound"
+        return f"none {below}" + (" anywhere" if worlds > 1 else "")
     best = [name for name in names if kept[name] == most]
+    rest = len(names) - len(best)
     if worlds == 1:
-        return f"{_listed(best)} stayed below the bound" + _rest(len(names) - len(best), "went above it")
-    everywhere = f"all {worlds} worlds" if most == worlds else f"{most} of {worlds} worlds"
-    return f"{_listed(best)} stayed below the bound in {everywhere}" + _rest(len(names) - len(best), "in fewer")
-
-
-def _rest(number: int, did: str) -> str:
-    return f", {number} {did}" if number else ""
+        return f"{_listed(best)} {below}" + (f", {rest} did not" if rest else "")
+    where = f"all {worlds} worlds that have one" if most == worlds else f"{most} of the {worlds} worlds that have one"
+    return f"{_listed(best)} {below} in {where}" + (f", {rest} in fewer" if rest else "")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -126,20 +128,3 @@ def world_facts(world: WorldResult) -> list[str]:
     kind = {True: ["adaptive: it sees the weights"], False: ["written beforehand"], None: []}[world.adaptive]
     margin = "no margin" if world.margin is None else f"margin {world.margin:g}"
     return [f"noise rate {world.noise_rate:g}", margin, f"{world.dimension} features", *kind]
-
-
-def command_of(rows: Iterable[Row]) -> str:
-    """The command that runs the race of these rows again.
-
-    >>> row = {"world": "kink", "learner": "massart", "seed": 0, "rounds": 500}
-    >>> command_of([row, row | {"seed": 1}])
-    'massart race kink --learner massart --rounds 500 --seeds 2 --report race.html'
-    """
-    every = list(rows)
-    learners = dict.fromkeys(row["learner"] for row in every)
-    parts = ["massart", "race", *dict.fromkeys(row["world"] for row in every)]
-    for learner in learners:
-        parts += ["--learner", learner]
-    parts += ["--rounds", str(max(row["rounds"] for row in every))]
-    parts += ["--seeds", str(max(row["seed"] for row in every) + 1), "--report", "race.html"]
-    return shlex.join(parts)

@@ -123,11 +123,11 @@ class LeakyReluDescent(_Linear):
 class CoinBetting(_Linear):
     """The reweighted descent with m = |w.x| + 1 and no margin to know: w is a bet, and gains raise the stakes.
 
-        g = 1/2 ((1 - 2 noise_rate) sign(w.x) - y) x / (|w.x| + 1)
+        g = 1/2 ((1 - 2 noise_rate) sign(w.x) - y) x / (|w.x| + 1) / (1 - noise_rate)
         w = -(sum g) / t * (1 - sum <g, w>)
 
-    The bettor of Krichevsky and Trofimov as an optimiser, by Orabona and Pal (2016). Gradients must not be longer
-    than 1: those of rows longer than that are scaled down.
+    The bettor of Krichevsky and Trofimov as an optimiser, by Orabona and Pal (2016). It needs gradients of norm at
+    most 1: the last factor makes that tight for rows of norm 1, and longer rows are scaled down.
 
     >>> learner = CoinBetting(1, noise_rate=0.0)
     >>> learner.learn_many([[1.0], [1.0], [1.0]], [-1, -1, -1]).tolist()

@@ -18,10 +18,10 @@ def direction_net(n_features: int, radius: float) -> NDArray[np.float64]:
     """(N, d) unit vectors such that every unit vector lies within `radius` of one of them; d is 1, 2 or 3.
 
     On the sphere: rings `radius` apart, and on each ring points at most `radius` apart. A walk of at most half of
-    that along a meridian, then along the ring, reaches a point of the net. N is about (2 pi / radius)^(d-1) / pi^(d-2).
+    that along a meridian, then along the ring, reaches a point of the net. N is about `net_size`.
 
     >>> direction_net(2, radius=0.5).shape, direction_net(3, radius=0.5).shape
-    ((7, 2), (58, 3))
+    ((7, 2), (59, 3))
     """
     if n_features == 1:
         return np.array([[1.0], [-1.0]])
@@ -36,6 +36,15 @@ def direction_net(n_features: int, radius: float) -> NDArray[np.float64]:
         height = np.full(count, np.cos(polar))
         points.append(np.column_stack([np.sin(polar) * np.cos(angle), np.sin(polar) * np.sin(angle), height]))
     return np.concatenate(points)
+
+
+def net_size(n_features: int, radius: float) -> float:
+    """About how many directions a net has: 2, pi / radius, or 4 pi / radius^2.
+
+    >>> round(net_size(3, radius=0.5), 1)
+    50.3
+    """
+    return (2.0, pi / radius, 4.0 * pi / radius**2)[n_features - 1]
 
 
 class ExponentialNet(Baseline):
@@ -67,8 +76,7 @@ class ExponentialNet(Baseline):
             )
         in_range("noise_rate", noise_rate, 0.0, 0.5, closed=True)
         in_range("margin", margin, 0.0, np.nextafter(1.0, 2.0))
-        # A net of radius r < 1 has about (2 pi / r)^(d-1) / pi^(d-2) directions; refuse before memory runs out.
-        if (2 * pi / margin) ** (n_features - 1) > _LARGEST_NET:
+        if net_size(n_features, margin / 2) > _LARGEST_NET:  # refused before memory runs out
             raise InvalidParameterError(
                 f"margin={margin!r} needs a net of more than {_LARGEST_NET:,} directions: use massart.Halfspace"
             )

@@ -1,0 +1,302 @@
+"""Worlds x learners x seeds: races in one process or several, the same rows either way, and a journal to resume from.
+
+A unit of work is one world with one seed and
+    on an oblivious world    all compiled learners, for whom the stream is drawn once, or one slow learner,
+    on an adaptive world     one learner, since each plays a game of its own.
+Units come seed by seed, so that a sweep that is stopped early has compared everybody on some seeds.
+"""
+
+import json
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from massart import __version__
+from massart.arena.checkpoints import Row
+from massart.arena.journal import Journal
+from massart.arena.race import Progress, RaceInterrupted, Standing, run, seeds_of, whole_number
+from massart.arena.wrappers import Entry, enter
+from massart.errors import InvalidParameterError
+from massart.worlds.registry import make
+
+__all__ = ["SweepInterrupted", "sweep"]
+
+_SECONDS = 0.1  # between two calls of `progress`, at least
+
+
+class SweepInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a sweep.
+
+    `rows` are those of the finished units, in the sweep's order; `partial` those of the unit that was running in this
+    process, up to its last checkpoint; `done` and `total` count units.
+    """
+
+    def __init__(self, rows: list[Row], partial: list[Row], done: int, total: int) -> None:
+        super().__init__(f"the sweep was interrupted after {done} of {total} units")
+        self.rows = rows
+        self.partial = partial
+        self.done = done
+        self.total = total
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A race to run: all that a process needs to know."""
+
+    world: Mapping[str, Any]  # the arguments of worlds.make, but for the seed
+    place: int  # of the world in the sweep
+    entries: tuple[Entry, ...]
+    rounds: int
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """What the journal calls it."""
+        return json.dumps([self.place, self.seed, [entry.name for entry in self.entries]])
+
+    @property
+    def work(self) -> int:
+        """Rounds times learners."""
+        return self.rounds * len(self.entries)
+
+    def race(self, progress: Callable[[Progress], object] | None = None) -> list[Row]:
+        """Run it; the rows depend on nothing else than the unit."""
+        world_seed, learner_seed = seeds_of(self.seed)
+        world = make(**self.world, seed=world_seed)
+        return run(self.entries, world, self.rounds, self.seed, learner_seed, progress).rows
+
+
+def sweep(
+    worlds: Any,
+    learners: Any = None,
+    *,
+    rounds: int = 20_000,
+    seeds: int | Sequence[int] = 5,
+    jobs: int = 1,
+    resume: str | os.PathLike[str] | None = None,
+    progress: Callable[[Progress], object] | None = None,
+) -> list[Row]:
+    """Race all learners in all worlds with all seeds; the rows of every race, whose columns `RaceResult` explains.
+
+    Rows come sorted by world, seed, learner and round, byte for byte the same for any number of jobs. Ctrl-C raises
+    `SweepInterrupted`, which holds the rows of what was finished.
+
+    Parameters
+    ----------
+    worlds : str, mapping, or several of them
+        Names, or the arguments of `massart.worlds.make`, such as {"name": "kink", "margin": 0.02}.
+    learners : as for `race`, optional
+        None for the default contestants.
+    rounds : int
+        Of each race.
+    seeds : int or sequence of int
+        How many, counted from 0, or which ones.
+    jobs : int
+        Processes; -1 for one per core.
+    resume : path, optional
+        A file that every finished unit is written to. If it exists, what it holds is not run again; the file of
+        another sweep is refused.
+    progress : callable, optional
+        Called in this process with a `Progress`, at most ten times a second and at the end; with more than one job
+        whenever a unit is finished.
+
+    Examples
+    --------
+    >>> from massart import MassartClassifier
+    >>> rows = sweep(["kink"], {"ours": MassartClassifier(0.1, 0.05, fit_intercept=False)}, rounds=100, seeds=2)
+    >>> [(row["seed"], row["rounds"]) for row in rows if row["rounds"] in (50, 100)]
+    [(0, 50), (0, 100), (1, 50), (1, 100)]
+    """
+    entries = enter(_default_learners() if learners is None else learners)
+    rounds = whole_number("rounds", rounds, least=1)
+    numbers = _seeds(seeds)
+    processes = _processes(jobs)
+    specifications = _specifications(worlds)
+    units = _plan(specifications, entries, rounds, numbers)
+    journal = None
+    if resume is not None:
+        parameters = {
+            "version": __version__,
+            "worlds": specifications,
+            "learners": {entry.name: entry.identity() for entry in entries},
+            "rounds": rounds,
+            "seeds": numbers,
+        }
+        journal = Journal(resume, parameters)
+    finished = {} if journal is None else {unit.key: journal[unit.key] for unit in units if unit.key in journal}
+    waiting = [unit for unit in units if unit.key not in finished]
+    reporter = _Reporter(progress, units, finished)
+    try:
+        with closing(_results(waiting, processes, reporter.during)) as results:
+            for unit, rows in results:
+                finished[unit.key] = rows
+                if journal is not None:
+                    journal.add(unit.key, rows)
+                reporter.after(unit, rows)
+    except KeyboardInterrupt as stop:
+        partial = stop.result.rows if isinstance(stop, RaceInterrupted) else []
+        raise SweepInterrupted(_in_order(units, finished, entries), partial, len(finished), len(units)) from None
+    reporter.end()
+    return _in_order(units, finished, entries)
+
+
+def _default_learners() -> Sequence[str]:
+    from massart.learners import contestants  # noqa: PLC0415 - numba, when a race begins
+
+    return contestants.DEFAULT
+
+
+def _specifications(worlds: Any) -> list[dict[str, Any]]:
+    """The arguments of `make` for each world, under the world's own name; a world that cannot be is refused."""
+    if isinstance(worlds, str | Mapping) or not isinstance(worlds, Iterable):
+        worlds = [worlds]
+    specifications: list[dict[str, Any]] = []
+    for given in worlds:
+        if not isinstance(given, str | Mapping) or (isinstance(given, Mapping) and "name" not in given):
+            raise InvalidParameterError(
+                f"a sweep makes its worlds anew for each seed, so give names or mappings such as "
+                f"{{'name': 'kink', 'margin': 0.02}}, not {given!r}; a world of your own can be given to race"
+            )
+        wanted: dict[str, Any] = {"name": given} if isinstance(given, str) else dict(given)
+        if "seed" in wanted:
+            raise InvalidParameterError(f"the seeds of a sweep are those of seeds=...: leave 'seed' out of {given!r}")
+        wanted["name"] = make(**wanted, seed=0).name
+        if wanted in specifications:
+            raise InvalidParameterError(f"the world {wanted['name']!r} is there twice: name it once")
+        specifications.append(wanted)
+    if not specifications:
+        raise InvalidParameterError("no world was given: name at least one, as in sweep(['masked-margin'])")
+    return specifications
+
+
+def _seeds(seeds: Any) -> list[int]:
+    if not isinstance(seeds, Iterable):
+        return list(range(whole_number("seeds", seeds, least=1)))
+    numbers = [whole_number("each of seeds", seed, least=0) for seed in seeds]
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise InvalidParameterError(f"seeds must hold at least one number, and none twice, got {numbers}")
+    return numbers
+
+
+def _processes(jobs: Any) -> int:
+    if jobs == -1:
+        return os.cpu_count() or 1
+    return whole_number("jobs (-1: one per core)", jobs, least=1)
+
+
+def _plan(
+    specifications: Sequence[dict[str, Any]], entries: Sequence[Entry], rounds: int, seeds: Sequence[int]
+) -> list[Unit]:
+    """All units, in the order in which they are started."""
+    groups: list[list[tuple[Entry, ...]]] = []
+    for specification in specifications:
+        adaptive = make(**specification, seed=0).adaptive
+        together = tuple(entry for entry in entries if entry.fast and not adaptive)
+        alone: list[tuple[Entry, ...]] = [(entry,) for entry in entries if entry not in together]
+        groups.append([together, *alone] if together else alone)
+    return [
+        Unit(specification, place, group, rounds, seed)
+        for seed in seeds
+        for place, specification in enumerate(specifications)
+        for group in groups[place]
+    ]
+
+
+def _in_order(units: Sequence[Unit], finished: Mapping[str, list[Row]], entries: Sequence[Entry]) -> list[Row]:
+    """The rows by world, seed, learner and round, whoever finished first."""
+    turn = {seed: number for number, seed in enumerate(dict.fromkeys(unit.seed for unit in units))}
+    lane = {entry.name: number for number, entry in enumerate(entries)}
+    placed = [
+        ((unit.place, turn[unit.seed], lane[row["learner"]], row["rounds"]), row)
+        for unit in units
+        for row in finished.get(unit.key, ())
+    ]
+    return [row for _, row in sorted(placed, key=lambda pair: pair[0])]
+
+
+def _results(
+    units: Sequence[Unit], processes: int, during: Callable[[Progress], None]
+) -> Generator[tuple[Unit, list[Row]], None, None]:
+    """Each unit with its rows as it is finished."""
+    if processes == 1 or len(units) <= 1:
+        for unit in units:
+            yield unit, unit.race(during)
+        return
+    from joblib import Parallel, delayed  # noqa: PLC0415 - a sweep in one process does without
+
+    # One unit per message, so that each is in the journal as soon as it is done; learners are sent whole, for a
+    # memory map of their arrays could not be learned into.
+    pool = Parallel(min(processes, len(units)), return_as="generator_unordered", batch_size=1, max_nbytes=None)
+    with _workers_ignore_interrupts():
+        finished = pool(delayed(_numbered)(number, unit) for number, unit in enumerate(units))
+    try:
+        for number, rows in finished:
+            yield units[number], rows
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib would have us know that units were given up: the caller knows
+            finished.close()
+
+
+def _numbered(number: int, unit: Unit) -> tuple[int, list[Row]]:
+    return number, unit.race()
+
+
+@contextmanager
+def _workers_ignore_interrupts() -> Iterator[None]:
+    """Processes started inside of it are left alone by Ctrl-C: this one hears it, and stops them."""
+    if threading.current_thread() is not threading.main_thread():  # where signals cannot be set
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _Reporter:
+    """Tells `progress` how far the whole sweep is."""
+
+    def __init__(
+        self, progress: Callable[[Progress], object] | None, units: Sequence[Unit], finished: Mapping[str, Any]
+    ) -> None:
+        self._progress = progress
+        self._total = sum(unit.work for unit in units)
+        self._done = sum(unit.work for unit in units if unit.key in finished)
+        self._time = -float("inf")
+        self._last: Progress | None = None
+
+    def during(self, event: Progress) -> None:
+        """In the middle of a unit that runs in this process."""
+        self._tell(event._replace(done=self._done + event.done, total=self._total))
+
+    def after(self, unit: Unit, rows: Sequence[Row]) -> None:
+        """When a unit is finished."""
+        self._done += unit.work
+        final = {row["learner"]: row for row in rows}
+        standings = [
+            Standing(learner, row["rounds"], row["mistakes"], row["bound"], row["error"])
+            for learner, row in final.items()
+        ]
+        self._tell(Progress(self._done, self._total, rows[-1]["world"], unit.seed, standings))
+
+    def end(self) -> None:
+        """When the sweep is: the last event comes even if the one before it was a moment ago."""
+        if self._last is not None:
+            self._time = -float("inf")
+            self._tell(self._last)
+
+    def _tell(self, event: Progress) -> None:
+        self._last = event
+        now = time.monotonic()
+        if self._progress is not None and now - self._time >= _SECONDS:
+            self._time = now
+            self._last = None
+            self._progress(event)

@@ -1,0 +1,215 @@
+"""`massart race`: learners meet worlds; a live table while it runs, a table, a page, a figure or rows at the end."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from massart.errors import MassartError
+
+_MANY_WORLDS = 3  # beyond which the terminal gets one line per world and per learner instead of one for each pair
+_PLAIN_WIDTH = 120  # of a table that goes to a file or a pipe
+
+
+def whole_number(text: str) -> int:
+    """A count as people write it.
+
+    >>> whole_number("20_000"), whole_number("1e6")
+    (20000, 1000000)
+    """
+    try:
+        number = float(text)
+        if number == int(number):
+            return int(number)
+    except (ValueError, OverflowError):
+        pass
+    raise typer.BadParameter(f"{text!r} is not a whole number, as 20000 or 1e6 are")
+
+
+def race(
+    world: Annotated[
+        list[str] | None, typer.Argument(help="Worlds by name; all of them if none is named.", show_default=False)
+    ] = None,
+    learner: Annotated[
+        list[str] | None,
+        typer.Option("--learner", "-l", help="A learner by name, once for each or with commas; a mixed field if none."),
+    ] = None,
+    rounds: Annotated[
+        int, typer.Option(parser=whole_number, metavar="N", help="Rounds of each race; 1e6 is understood.")
+    ] = 20_000,
+    seeds: Annotated[int, typer.Option(min=1, help="Each world is raced with the seeds 0, 1, ..., SEEDS - 1.")] = 5,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for one per core. The numbers stay the same.")] = 1,
+    report: Annotated[Path | None, typer.Option(help="Write a page (.html) that opens without a network.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Draw the curves to a .png, .svg or .pdf file.")] = None,
+    rows: Annotated[Path | None, typer.Option(help="Write every row to a .json, .jsonl or .parquet file.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="A journal: started again with it, a race only does what is missing.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON instead of a table.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors on the way.")] = False,
+) -> None:
+    """Race learners through worlds whose labels lie, and see who stays below the bound.
+
+    Ctrl-C stops the race, keeps what was done and writes the report from it.
+
+    [bold]Example[/bold]
+
+    massart race hunted-minority kink --rounds 5000 --seeds 2 --report race.html
+    """
+    outputs = _Outputs(report, figure, rows)
+    try:
+        outputs.check()
+        plan = _Plan(world or _every_world(), _split(learner) or _default_field(), rounds, seeds, jobs, resume)
+        done = _run(plan, quiet)
+        _tell(done, plan, outputs, json, quiet)
+    except MassartError as error:
+        typer.echo(f"massart race: {error}", err=True)
+        raise typer.Exit(2) from None
+    except OSError as error:
+        typer.echo(f"massart race: {error.filename or 'the results'} could not be written: {error.strerror}", err=True)
+        raise typer.Exit(1) from None
+    if done.interrupted:
+        raise typer.Exit(130)
+    if any(row["error"] for row in done.rows):
+        raise typer.Exit(1)
+
+
+class _Plan(NamedTuple):
+    worlds: Sequence[str]
+    learners: Sequence[str]
+    rounds: int
+    seeds: int
+    jobs: int
+    resume: Path | None
+
+
+class _Done(NamedTuple):
+    rows: Sequence[Any]
+    interrupted: str  # why there is not more, empty if there is all
+
+
+class _Outputs(NamedTuple):
+    report: Path | None
+    figure: Path | None
+    rows: Path | None
+
+    def check(self) -> None:
+        """Find out before the race what could not be written after it."""
+        from massart.arena.report import files
+        from massart.arena.report.figure import SUFFIXES as FIGURES
+        from massart.arena.report.rows import SUFFIXES as ROWS
+
+        if self.report is not None:
+            files.suffix_of(self.report, (".html", ".htm"), "a report")
+            files.needs("plotly", "to make the HTML report")
+        if self.figure is not None:
+            files.suffix_of(self.figure, FIGURES, "a figure")
+            files.needs("matplotlib", "to draw a figure")
+        if self.rows is not None and files.suffix_of(self.rows, ROWS, "a table of rows") == ".parquet":
+            files.needs("pyarrow", "to write Parquet files")
+        for path in filter(None, self):
+            files.check_place(path)
+
+    def write(self, rows: Sequence[Any], command: str) -> list[Path]:
+        """Write what was asked for; return the files written."""
+        from massart.arena import report
+        from massart.arena.report.files import write_bytes
+
+        if self.report is not None:
+            write_bytes(self.report, report.html(rows, command=command).encode())
+        if self.figure is not None:
+            report.figure(rows, self.figure)
+        if self.rows is not None:
+            report.write_rows(rows, self.rows)
+        return [path for path in self if path is not None]
+
+
+def _every_world() -> list[str]:
+    from massart import worlds
+
+    return worlds.names()
+
+
+def _default_field() -> list[str]:
+    from massart.learners import contestants
+
+    return list(contestants.DEFAULT)
+
+
+def _split(learners: list[str] | None) -> list[str]:
+    return [name for given in learners or () for name in given.split(",") if name]
+
+
+def _run(plan: _Plan, quiet: bool) -> _Done:
+    """Sweep, with a live table if somebody is watching."""
+    from rich.console import Console
+
+    from massart import arena
+    from massart.arena.report.live import LiveRace
+
+    console = Console(stderr=True)
+    watched = console.is_terminal and not quiet
+    try:
+        with LiveRace(console) if watched else nullcontext() as live:
+            found = arena.sweep(
+                plan.worlds,
+                plan.learners,
+                rounds=plan.rounds,
+                seeds=plan.seeds,
+                jobs=plan.jobs,
+                resume=plan.resume,
+                progress=live,
+            )
+    except arena.SweepInterrupted as stop:
+        raced = {(row["world"], row["learner"]) for row in stop.rows}
+        # Half a run is worth showing only where there is no whole one.
+        half = [row for row in stop.partial if (row["world"], row["learner"]) not in raced]
+        return _Done([*stop.rows, *half], f"stopped after {stop.done} of {stop.total} races")
+    return _Done(found, "")
+
+
+def _tell(done: _Done, plan: _Plan, outputs: _Outputs, json: bool, quiet: bool) -> None:
+    """Results to stdout and to files, everything else to stderr."""
+    from massart.arena.report.command import command_line
+    from massart.arena.report.rows import rows_as_json
+
+    def say(words: str) -> None:
+        if not quiet:
+            typer.echo(words, err=True)
+
+    if done.interrupted:
+        say(done.interrupted)
+    if not done.rows:
+        say("nothing was finished, so there is nothing to report")
+        return
+    page = str(outputs.report or "race.html")
+    command = command_line(plan.worlds, plan.learners, plan.rounds, plan.seeds, page)
+    written = outputs.write(done.rows, command)
+    if json:
+        typer.echo(rows_as_json(done.rows))
+    else:
+        _print_tables(done.rows)
+    for path in written:
+        say(f"wrote {path}")
+
+
+def _print_tables(rows: Sequence[Any]) -> None:
+    from rich.console import Console
+
+    from massart.arena import report
+    from massart.arena.report.table import by_learner, by_world
+    from massart.arena.report.wording import headline
+
+    console = Console(file=sys.stdout, markup=False, highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, _PLAIN_WIDTH)
+    summary = report.summarise(rows)
+    if len(summary.worlds) <= _MANY_WORLDS:
+        console.print(report.table(rows))
+    else:
+        console.print(by_world(summary))
+        console.print(by_learner(summary))
+    console.print(headline(summary))
