@@ -227,8 +227,7 @@ def test_a_classifier_is_predicted_before_it_is_taught(classifier):
     rounds = 300  # more than the 256 rows of a slow learner's chunk
     result = arena.race(classifier, world, rounds, seed=9)
     by_hand = type(classifier)(**classifier.get_params())
-    if "random_state" in by_hand.get_params():
-        by_hand.set_params(random_state=int(np.random.SeedSequence(9).spawn(2)[1].generate_state(1)[0]))
+    by_hand.set_params(random_state=int(np.random.SeedSequence(9).spawn(2)[1].generate_state(1)[0]))
     chunk = world.take(rounds)
     said = []
     for x, y in zip(chunk.X, chunk.y, strict=True):
@@ -256,9 +255,7 @@ def test_massart_classifier_equals_its_own_partial_fit(parameters, before):
     learner = ClassifierLearner(classifier, 20, seed=0).copy()
     started = 0 if before == "new" else classifier.mistakes_
     told = chunk.y if before == "new" else labels
-    scores = (
-        learner.learn_many(chunk.X[:1], chunk.y[:1]).tolist() + learner.learn_many(chunk.X[1:], chunk.y[1:]).tolist()
-    )
+    scores = [*learner.learn_many(chunk.X[:1], chunk.y[:1]), *learner.learn_many(chunk.X[1:], chunk.y[1:])]
     for t in range(600):
         counted = classifier.mistakes_ if hasattr(classifier, "classes_") else 0
         classifier.partial_fit(chunk.X[t : t + 1], told[t : t + 1], classes=np.unique(told))
@@ -296,8 +293,7 @@ def test_no_promise_without_a_theorem():
     for name in ("massart", "massart-unknown", None):
         assert promise(name, worlds.make("turning-target"), 1000) is None
     assert promise("massart-unknown", worlds.make("random-noise", margin=0.001), 1000) is None
-    rows, labels = np.array([[1.0, 0.2], [-0.5, 1.0], [-1.0, -0.3], [0.4, -1.0]]), [1, 0, 0, 1]
-    overlapping = worlds.from_data(rows, labels, target=[0.0, 1.0])
+    overlapping = worlds.from_data([[1.0, 0.2], [-0.5, 1.0], [-1.0, -0.3]], [1, 0, 0], target=[0.0, 1.0])
     assert overlapping.margin is None
     result = arena.race(["massart", "massart-unknown"], overlapping, 100)
     assert "must be told margin" in result.final["massart"]["error"]
@@ -385,18 +381,14 @@ def test_classifier_with_three_classes_is_marked():
 def test_names_of_learners_brought_along():
     learners = [GaussianNB(), GaussianNB(), "massart", GaussianNB()]
     assert [entry.name for entry in enter(learners)] == ["GaussianNB", "GaussianNB-2", "massart", "GaussianNB-3"]
-    assert [entry.fast for entry in enter([GaussianNB(), "massart", MassartClassifier(), "sklearn-log"])] == [
-        False,
-        True,
-        True,
-        False,
-    ]
+    mixed = enter([GaussianNB(), "massart", MassartClassifier(), "sklearn-log"])
+    assert [entry.fast for entry in mixed] == [False, True, True, False]
 
 
 def test_importing_the_arena_is_light():
     heavy = "[m for m in ('numba', 'scipy', 'sklearn', 'joblib', 'plotly', 'matplotlib') if m in sys.modules]"
     code = f"import sys, massart.arena; assert callable(massart.arena.race); print({heavy})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
@@ -404,5 +396,4 @@ def test_result_reads_like_a_list_of_rows():
     result = arena.race("massart", "kink", 10)
     assert list(result) == result[:] == result.rows
     assert result[-1] is result.final["massart"]
-    assert len(result) == 4
     assert repr(result) == "<RaceResult: 4 rows of massart>"

@@ -44,7 +44,7 @@ def text(rows):
 
 
 def start(options):
-    return subprocess.Popen(  # noqa: S603 - our own program
+    return subprocess.Popen(
         [sys.executable, "-c", PROGRAM, json.dumps(options)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -9,7 +9,6 @@ Units come seed by seed, so that a sweep that is stopped early has compared ever
 import json
 import os
 import signal
-import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -250,15 +249,18 @@ def _numbered(number: int, unit: Unit) -> tuple[int, list[Row]]:
 
 @contextmanager
 def _workers_ignore_interrupts() -> Iterator[None]:
-    """Processes started inside of it are left alone by Ctrl-C: this one hears it, and stops them."""
-    if threading.current_thread() is not threading.main_thread():  # where signals cannot be set
+    """Processes started inside of it are not disturbed by Ctrl-C: this one hears it, and stops them.
+
+    A blocked signal stays blocked in a new process; here it is only late, by the time it takes to start them.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Reporter:

@@ -220,7 +220,7 @@ class ClassifierLearner:
         else:
             self.classifier.partial_fit(row, np.array([y]), classes=np.array([-1, 1]))
         if self._massart:  # after `fit` it predicts with other weights than those that go on learning
-            return score
+            return float(y if self.classifier.mistakes_ == before else -y)
         return score
 
     def _label(self, y: int) -> NDArray[Any]:

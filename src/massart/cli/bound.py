@@ -85,7 +85,7 @@ def _promises(confidence: float) -> list[_Promise]:
         _Promise("paper, anytime", "Theorem 8(b)", theory.paper_anytime_mistake_bound),
         _Promise(
             "paper, T^(3/4)/margin",
-            "its Theorem 1.8",
+            "paper, Theorem 1.8",
             lambda p, m, t: p * t + theory.paper_theorem_excess(m, t),
             proved=False,
         ),
@@ -138,7 +138,7 @@ def _notes(noise_rate: float, margin: float, rounds: float) -> list[str]:
         "(Theorem 6).",
         f"Each round that breaks every rule costs FTRL at most {price:,.1f} mistakes, "
         "and a lower-order term (Theorem 5).",
-        "Theorems without an owner are those of docs/theory.md. The last line is only an order of growth: the paper names "
+        "Theorems 1 to 8 are those of docs/theory.md. The last line is only an order of growth: the paper names "
         "no constant, here it is 1.",
     ]
 
@@ -173,7 +173,7 @@ def _numbers(line: dict[str, Any], rounds: float) -> list[str]:
     if line["mistakes"] is None:
         return ["no promise", "", "", "", ""]
     waits = [line["rounds_to_beat_a_coin"], line["rounds_to_come_within"]]
-    when = ["never" if wait is None else f"{wait:,}" for wait in waits]
+    when = ["never" if wait is None else f"{wait:,}" if wait < 10**9 else f"{wait:.2e}" for wait in waits]
     if line["mistakes"] >= rounds:
         return ["all of them", "", "", *when]
     return [f"{line['mistakes']:,.0f}", f"{line['excess']:+,.0f}", f"{line['per_round']:.4f}", *when]

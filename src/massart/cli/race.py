@@ -113,13 +113,13 @@ class _Outputs(NamedTuple):
         for path in filter(None, self):
             files.check_place(path)
 
-    def write(self, rows: Sequence[Any], command: str) -> list[Path]:
+    def write(self, rows: Sequence[Any], command: str, note: str | None) -> list[Path]:
         """Write what was asked for; return the files written."""
         from massart.arena import report
         from massart.arena.report.files import write_bytes
 
         if self.report is not None:
-            write_bytes(self.report, report.html(rows, command=command).encode())
+            write_bytes(self.report, report.html(rows, command=command, note=note).encode())
         if self.figure is not None:
             report.figure(rows, self.figure)
         if self.rows is not None:
@@ -187,7 +187,8 @@ def _tell(done: _Done, plan: _Plan, outputs: _Outputs, json: bool, quiet: bool) 
         return
     page = str(outputs.report or "race.html")
     command = command_line(plan.worlds, plan.learners, plan.rounds, plan.seeds, page)
-    written = outputs.write(done.rows, command)
+    note = f"This race was {done.interrupted}; the page shows what was done by then." if done.interrupted else None
+    written = outputs.write(done.rows, command, note)
     if json:
         typer.echo(rows_as_json(done.rows))
     else:

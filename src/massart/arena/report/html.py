@@ -26,8 +26,15 @@ __all__ = ["html"]
 _BY_HAND = "massart.arena.report.html(rows)  # with the rows of your own race"
 
 
-def html(rows: Sequence[Row], command: str | None = None) -> str:
-    """The page as text; `command` is what makes it again, by default the `massart race` that gives these rows."""
+def html(rows: Sequence[Row], command: str | None = None, note: str | None = None) -> str:
+    """The page as text.
+
+    Parameters
+    ----------
+    rows : of a race or a sweep, or read back from a file.
+    command : what makes the page again; by default the `massart race` that gives these rows.
+    note : a sentence for the top of the page, such as that the race was stopped.
+    """
     needs("plotly", "to make the HTML report")
     plotly = importlib.import_module("plotly.offline")
     race = summarise(rows)
@@ -36,6 +43,7 @@ def html(rows: Sequence[Row], command: str | None = None) -> str:
         "style": _part("page.css"),
         "headline": escape(headline(race)),
         "size": escape(size_words(race)),
+        "note": f'<p class="lead warning" role="note">{escape(note)}</p>' if note else "",
         "overview": overview_section(race),
         "worlds": _worlds(race),
         "learners": learners_section(race),

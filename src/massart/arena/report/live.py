@@ -28,6 +28,7 @@ class LiveRace:
 
     def __enter__(self) -> Self:
         self._live.start()
+        self._live.update(Text("on your marks ..."), refresh=True)
         return self
 
     def __exit__(

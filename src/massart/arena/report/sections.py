@@ -35,8 +35,8 @@ def overview_section(race: Race) -> str:
 <p>Told the noise rate and the margin, a learner can stay below the bound whatever the adversary does. Most learners
 promise nothing of the kind; here all are held to the same line.</p>
 <div class="scroll" tabindex="0" role="region" aria-label="Mistakes per round of every learner in every world">
-<table class="grid"><caption><span>Mistakes per round, mean over seeds, fewest on average first. ✓ the mean kept below the
-bound, ✗ it broke the bound; no mark: there is no bound, or it says nothing yet.</span></caption>
+<table class="grid"><caption><span>Mistakes per round, mean over seeds, fewest on average first. ✓ the mean kept
+below the bound, ✗ it broke the bound; no mark: there is no bound, or it says nothing yet.</span></caption>
 <thead><tr><th scope="col">learner</th>{heads}</tr></thead>
 <tbody>
 {chr(10).join(lines)}

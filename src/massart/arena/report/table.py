@@ -36,8 +36,9 @@ def table(rows: Sequence[Row]) -> Table:
     result.add_column("bound", overflow="fold")
     for world in race.worlds:
         result.add_row(Text(world.name, style="bold"), *_line_of_bound(world))
-        for standing in world.standings:
-            result.add_row("", *_line(standing))
+        lengths = [Text(f"{count(world.rounds)} rounds", style="dim"), *[Text()] * len(world.standings)]
+        for length, standing in zip(lengths, world.standings, strict=False):
+            result.add_row(length, *_line(standing))
         result.add_section()
     sentences = dict.fromkeys(words for world in race.worlds for words in failures(world))
     result.caption = Text("\n".join(sentences)) if sentences else None

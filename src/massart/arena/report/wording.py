@@ -91,8 +91,9 @@ def _kept_words(race: Race, names: Sequence[str], worlds: int) -> str:
     rest = len(names) - len(best)
     if worlds == 1:
         return f"{_listed(best)} {below}" + (f", {rest} did not" if rest else "")
-    where = f"all {worlds} worlds that have one" if most == worlds else f"{most} of the {worlds} worlds that have one"
-    return f"{_listed(best)} {below} in {where}" + (f", {rest} in fewer" if rest else "")
+    every = "both worlds" if worlds == 2 else f"all {worlds} worlds"
+    where = every if most == worlds else f"{most} of the {worlds} worlds"
+    return f"{_listed(best)} {below} in {where} that have one" + (f", {rest} in fewer" if rest else "")
 
 
 def _listed(names: Sequence[str]) -> str:

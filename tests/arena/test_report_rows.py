@@ -1,0 +1,168 @@
+"""Rows in files: what goes in comes out, whole or not at all; and the made-up race the other report tests use."""
+
+import json
+import math
+import os
+import stat
+
+import numpy as np
+import pytest
+
+from massart import theory
+from massart.arena import report
+from massart.arena.report import files
+from massart.arena.report.rows import FIELDS, rows_as_json
+from massart.errors import InvalidDataError, InvalidParameterError
+
+CHECKPOINTS = (100, 1000, 10_000)
+# In kink (noise rate .1, margin .05) the reference bound at 10,000 rounds is 1000 + 781 mistakes; these
+# are the mistakes at the end with seeds 0 and 1.
+KINK = {
+    "massart": (900, 950),
+    "perceptron": (3000, 3100),
+    "hinge": (1600, 1900),  # mean 1750 below the bound, seed 1 above
+    "arow": (1700, 2000),  # mean 1850 above the bound, seed 0 below
+}
+KINK_BOUND = theory.fixed_mistake_bound(0.1, 0.05, 10_000)
+
+
+def row(learner, seed, rounds, mistakes, **changes):
+    """One row of the contract, in kink unless told otherwise."""
+    facts = {"world": "kink", "noise_rate": 0.1, "margin": 0.05, "dimension": 20} | changes
+    ours = {"massart": theory.ftrl_mistake_bound, "paper": theory.paper_mistake_bound}
+    margin = facts["margin"]
+    bound = ours.get(learner, theory.fixed_mistake_bound)
+    return {
+        "world": facts["world"],
+        "learner": learner,
+        "seed": seed,
+        "rounds": rounds,
+        "mistakes": mistakes,
+        "clean_mistakes": mistakes // 2,
+        "noise_rate": facts["noise_rate"],
+        "margin": margin,
+        "dimension": facts["dimension"],
+        "angle": 10.0 + seed,
+        "bound": None if margin is None or rounds == 0 else bound(facts["noise_rate"], margin, rounds),
+        "certified": None,
+        "holds": True if learner in ours else None,
+        "error": None,
+    } | changes
+
+
+def run(learner, seed, mistakes, **changes):
+    """The rows of one run that makes its mistakes evenly."""
+    return [row(learner, seed, t, mistakes * t // CHECKPOINTS[-1], **changes) for t in CHECKPOINTS]
+
+
+def made_up():
+    """Kink as above, a learner that fails there, and a world without a bound."""
+    rows = [r for name, ends in KINK.items() for seed, end in enumerate(ends) for r in run(name, seed, end)]
+    for seed in (0, 1):
+        rows += run("leaky-relu", seed, 2000)[:2]
+        rows[-1] = rows[-1] | {"error": "ValueError: it fell over <here>"}
+    turning = {"world": "turning-target", "margin": 0.1, "bound": None}
+    for seed in (0, 1):
+        rows += run("massart", seed, 1100, **turning) + run("perceptron", seed, 2100, **turning)
+    return rows
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".parquet", ".PARQUET"])
+def test_rows_come_back_as_they_were(tmp_path, suffix):
+    rows, path = made_up(), tmp_path / f"rows{suffix}"
+    report.write_rows(rows, path)
+    assert report.read_rows(path) == rows
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_parquet_columns_have_their_types_even_when_all_is_missing(tmp_path):
+    import pyarrow.parquet
+
+    report.write_rows(
+        [row("massart", 0, 10, 1, angle=None, margin=None, certified=None, holds=None)], tmp_path / "r.parquet"
+    )
+    schema = pyarrow.parquet.read_schema(tmp_path / "r.parquet")
+    arrow = {"string": "string", "int64": "int64", "float64": "double", "bool": "bool"}
+    assert {name: str(schema.field(name).type) for name in schema.names} == {k: arrow[v] for k, v in FIELDS.items()}
+
+
+def test_numbers_that_json_does_not_know():
+    rows = [row("massart", np.int64(3), 10, np.int64(1), angle=math.nan, bound=np.float64(math.inf))]
+    (back,) = json.loads(rows_as_json(rows))
+    assert (back["seed"], back["mistakes"], back["angle"], back["bound"]) == (3, 1, None, None)
+    assert rows_as_json([]) == "[]"
+
+
+def test_an_extra_column_is_kept(tmp_path):
+    rows = [row("massart", 0, 10, 1) | {"place": "here"}, row("massart", 0, 20, 1) | {"place": None}]
+    for suffix in (".json", ".parquet"):
+        report.write_rows(rows, tmp_path / f"r{suffix}")
+        assert report.read_rows(tmp_path / f"r{suffix}") == rows
+
+
+@pytest.mark.parametrize("content", [b"{", b'{"world": 1}', b"[1, 2]"])
+def test_a_file_that_holds_no_rows_is_refused(tmp_path, content):
+    (tmp_path / "r.json").write_bytes(content)
+    with pytest.raises(InvalidDataError, match=r"r\.json does not hold the rows of a race"):
+        report.read_rows(tmp_path / "r.json")
+
+
+def test_a_parquet_file_that_is_none_is_refused(tmp_path):
+    (tmp_path / "r.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(InvalidDataError, match="does not hold the rows of a race"):
+        report.read_rows(tmp_path / "r.parquet")
+
+
+def test_an_unknown_suffix_names_those_there_are(tmp_path):
+    with pytest.raises(InvalidParameterError, match=r"ends in \.json, \.jsonl or \.parquet"):
+        report.write_rows(made_up(), tmp_path / "rows.csv")
+
+
+def test_places_that_cannot_be_written(tmp_path):
+    with pytest.raises(InvalidParameterError, match="there is no folder"):
+        files.check_place(tmp_path / "nowhere" / "race.html")
+    with pytest.raises(InvalidParameterError, match="is a folder"):
+        files.check_place(tmp_path)
+    with pytest.raises(InvalidParameterError, match="cannot be written"):
+        files.check_place("/proc/race.html")  # where nobody, not even root, can make a file
+    files.check_place(tmp_path / "race.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failing_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "rows.json"
+    path.write_text("old")
+
+    def full(self, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        report.write_rows(made_up(), path)
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("rows.json", "old")]
+
+
+def test_a_device_is_written_to_and_not_replaced():
+    files.write_bytes(os.devnull, b"gone")
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+@pytest.mark.parametrize(
+    ("package", "use"),
+    [
+        ("plotly", lambda path: report.html(made_up())),
+        ("matplotlib", lambda path: report.figure(made_up(), path / "race.png")),
+        ("pyarrow", lambda path: report.write_rows(made_up(), path / "rows.parquet")),
+        ("pyarrow", lambda path: report.read_rows(path / "rows.parquet")),
+    ],
+)
+def test_a_missing_package_is_named_with_how_to_get_it(tmp_path, monkeypatch, package, use):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(report.MissingPackageError, match=rf'^{package} is needed .*: pip install "massart\[report\]"$'):
+        use(tmp_path)
+
+
+def test_table_and_json_need_none_of_them(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    report.table(made_up())
+    report.write_rows(made_up(), tmp_path / "rows.json")
