@@ -155,7 +155,7 @@ def test_verdicts_and_numbers_of_the_standings(page):
         "least – most": "3,000 – 3,100",
         "per round": ".305",
         "over noise": "+2,050",
-        "untrue per round": ".152",
+        "untrue rate": ".152",
         "angle": "10°",
         "own promise": "–",
     }
@@ -179,6 +179,10 @@ def test_the_overview_marks_who_kept_and_who_broke(page):
     assert table["perceptron"]["turning-target"].strip() == ".210"
     assert table["hinge"]["turning-target"] == "–"
     assert table["the bound"] == {"learner": "the bound", "kink": f"{KINK_BOUND / 1e4:.3f}"[1:], "turning-target": "–"}
+
+
+def test_one_world_needs_no_overview():
+    assert "overview" not in Page(report.html(run("arow", 0, 10))).rows
 
 
 def test_the_charts_get_the_curves(page):

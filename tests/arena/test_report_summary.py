@@ -82,6 +82,10 @@ def test_no_bound_and_a_bound_that_says_nothing():
     (short,) = summarise([row("massart", 0, 100, 99), row("arow", 0, 100, 1)]).worlds
     assert short.bound > 100
     assert {s.verdict for s in short.standings} == {Verdict.EMPTY}
+    # noise rate 0, margin 1/8: the bound is 64, which 64 rounds cannot exceed and 65 can
+    for rounds, verdict in ((64, Verdict.EMPTY), (65, Verdict.KEPT)):
+        (world,) = summarise([row("arow", 0, rounds, 10, noise_rate=0.0, margin=0.125)]).worlds
+        assert world.standings[0].verdict is verdict
 
 
 def test_a_learner_that_could_not_begin_has_no_numbers_and_comes_last():

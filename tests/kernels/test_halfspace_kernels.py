@@ -144,7 +144,7 @@ def test_scale_is_folded_in_before_it_underflows(case):
             learner._v /= factor
         total += c[t] * oracle.w
         oracle.round(unit(X[t], 1.0), y[t], c[t])
-        learner.learn_rows(Rows.of(X[t : t + 1]), y[t : t + 1], c[t : t + 1], np.zeros(1, np.uint64), average)
+        learner.learn_rows(Rows.of(X[t : t + 1]), y[t : t + 1].astype(np.int8), c[t : t + 1], None, average)
     assert learner._s[kernel.SCALE] > 1e-3, "folded"
     assert relative(np.append(learner.weights, learner.intercept), oracle.w) <= DRIFT
     assert relative(learner.summed(average)[0][0, 0], total) <= DRIFT
@@ -156,7 +156,7 @@ def test_running_sum_of_weights(case):
     X, y, c = stream(6)
     learner, oracle = Halfspace(D, ETA, GAMMA, **options), make(D + 1)
     average = learner.new_average()
-    learner.learn_rows(Rows.of(sp.csr_matrix(X)), y, c, np.arange(T, dtype=np.uint64), average)
+    learner.learn_rows(Rows.of(sp.csr_matrix(X)), y.astype(np.int8), c, None, average)
     total = np.zeros(D + 1)
     for t in range(T):
         x = unit(X[t], 1.0)
@@ -184,7 +184,7 @@ def test_columns_are_independent_halfspaces(sparse, update):
     for e, (rate, margin) in enumerate((r, m) for r in rates for m in margins):
         single = Halfspace(D, rate, margin, update=update)
         own = single.new_average()
-        single.learn_rows(rows, y, c, np.arange(T, dtype=np.uint64), own)
+        single.learn_rows(rows, y.astype(np.int8), c, None, own)
         assert relative(pool.columns()[0, e], single.columns()[0, 0]) <= DRIFT
         assert relative(summed[0, e], single.summed(own)[0][0, 0]) <= DRIFT
         assert pool._losses[0, e] == pytest.approx(single._s[kernel.WRONG], rel=1e-12)

@@ -7,6 +7,7 @@ import pytest
 
 from massart import Halfspace
 from massart.errors import InvalidParameterError
+from massart.kernels import baselines as kernel
 from massart.learners import baselines
 from massart.learners.baselines.net import direction_net, net_size
 
@@ -142,13 +143,11 @@ def test_leaky_relu_differs_from_ours_by_the_denominator_alone():
 
 
 def test_the_gambler_is_never_bankrupt():
-    """The worst coins for a bettor on a run of heads are tails; rows longer than 1 must not break it either."""
+    """Heads, then tails for ever, with rows of length 5: a bet on a coin of 5 would lose more than the wealth."""
     learner = baselines.CoinBetting(1, noise_rate=0.0)
-    X = np.full((400, 1), 5.0)
-    y = np.concatenate([np.ones(200), -np.ones(200)])
-    scores = learner.learn_many(X, y)
-    assert np.all(np.isfinite(scores))
-    assert learner.arrays()["state"].min() >= 0.0  # wealth and scale among them
+    for y in [-1] + [1] * 200:
+        learner.learn(np.array([5.0]), y)
+        assert learner.arrays()["state"][kernel.TOTAL] > 0.0
 
 
 def test_large_scores_do_not_overflow():
@@ -205,14 +204,16 @@ def test_without_noise_the_net_halves():
     X = X[np.abs(X[:, 0]) > 0.1]
     learner = baselines.ExponentialNet(2, noise_rate=0.0, margin=0.1)
     learner.learn_many(X, np.where(X[:, 0] > 0, 1, -1))
-    assert 0 < learner.mistakes <= np.log2(len(learner.arrays()["counts"]))
+    directions, counts = learner.arrays()["directions"], learner.arrays()["counts"]
+    assert 0 < learner.mistakes <= np.log2(len(counts))
+    np.testing.assert_allclose(learner.weights, directions[counts == 0].sum(axis=0), atol=1e-12)
 
 
 def test_the_net_keeps_its_logarithmic_regret_under_noise():
     """Mistakes against true labels stay below ln(N) / (1 - 2 sqrt(eta (1 - eta))), the bound for a finite class.
 
     Ben-David, Pal and Shalev-Shwartz bound the expectation; the mean of 20 runs may exceed it by chance, but the
-    bound is about 7 times the mean seen here.
+    bound is four times the mean seen here, 4.5 with a standard error of .6.
     """
     clean_mistakes = []
     for seed in range(20):

@@ -1,12 +1,10 @@
 """The mistake rates of the usual learners in hostile worlds, against a table measured with other code.
 
-Rates after 20,000 rounds in 20 dimensions, mean of three seeds. Both the table and this test are means of three
-runs, so they differ by chance with standard deviation sd sqrt(2/3), sd that of one run. For most cells sd is at most .008
-and .02 is three such deviations or more; the cells of WIDER have a larger spread, measured over 12 seeds, and are
-allowed three deviations.
+Rates after 20,000 rounds in 20 dimensions. The table holds means of three runs to three digits. One run has a standard
+deviation of .002 to .023, depending on the cell, so two means of three differ by chance with .002 to .019. The
+mean of 40 runs lies within .02 of the table in every cell tested here; the mean of three does so in all but the three
+cells of MORE_SEEDS, whose runs spread by .010, .023 and .016 and of which 12 are averaged.
 """
-
-from math import sqrt
 
 import numpy as np
 import pytest
@@ -30,10 +28,10 @@ TABLE = {  # E1, E2, E3, E6, A4 over E2
     "leaky-relu": (0.103, 0.451, 0.531, 0.304, 0.637),
     "coin-betting": (0.060, 0.232, 0.161, 0.302, 0.389),
 }
-WIDER = {  # sd of one run
-    ("passive-aggressive-small", "masked-margin"): 0.0091,
-    ("hinge", "masked-margin"): 0.0207,
-    ("logistic", "sacrificed-majority"): 0.0143,
+MORE_SEEDS = {
+    ("passive-aggressive-small", "masked-margin"): 12,
+    ("hinge", "masked-margin"): 12,
+    ("logistic", "sacrificed-majority"): 12,
 }
 
 
@@ -56,9 +54,9 @@ def mistake_rate(name, world_name, seed):
 @pytest.mark.parametrize("name", TABLE)
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_mistake_rate_is_that_of_the_table(name, world):
-    rate = np.mean([mistake_rate(name, world, seed) for seed in range(SEEDS)])
-    slack = max(TOLERANCE, 3 * WIDER.get((name, world), 0.0) * sqrt(2 / SEEDS))
-    assert rate == pytest.approx(TABLE[name][WORLDS.index(world)], abs=slack)
+    seeds = range(MORE_SEEDS.get((name, world), SEEDS))
+    rate = np.mean([mistake_rate(name, world, seed) for seed in seeds])
+    assert rate == pytest.approx(TABLE[name][WORLDS.index(world)], abs=TOLERANCE)
 
 
 @pytest.mark.parametrize("world", WORLDS[1:3] + WORLDS[4:])

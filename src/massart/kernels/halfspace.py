@@ -178,46 +178,43 @@ def _add(b: float, x: Any, bias: float, v: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def learn_dense(X: Any, y: Any, weight: Any, order: Any, rule: Any, v: Any, z: Any, s: Any, scores: Any) -> None:
-    """Predict, then learn, rows X[order[0]], X[order[1]], ...
+def learn_dense(X: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: Any) -> int:
+    """Predict, then learn, the rows of a batch; return -1, or the place of the first row that is not sound.
 
-    `scores[t]` becomes w.x (x scaled) as it was before row order[t] was learned. `z` is empty, or of v's length
-    and then keeps the running average. The last entry of v belongs to the constant coordinate.
+    `batch` is (count, order, y, weight): round t is row order[t], or row t if `order` is empty, with label y and
+    weight 1 if `weight` is empty. `scores[t]`, unless `scores` is empty, becomes w.x (x scaled) as it was before round
+    t. `z` is empty, or of v's length and then keeps the running average. The last entry of v belongs to the
+    constant coordinate. Rounds before a row that is not sound have been learned: who calls has a copy to go back to.
     """
+    count, order, y, weight = batch
     bias = rule[BIAS]
-    for t in range(order.size):
-        i = order[t]
+    for t in range(count):
+        i = order[t] if order.size > 0 else np.uint64(t)
         x = X[i]
         dot, square = _read(x, v, bias)
+        if not _is_sound(square, rule):
+            return t
         unit = _unit(square, rule)
-        scores[t] = s[SCALE] * dot * unit
-        b = _step(s, rule, dot, square, unit, y[i], weight[i])
+        if scores.size > 0:
+            scores[t] = s[SCALE] * dot * unit
+        b = _step(s, rule, dot, square, unit, np.float64(y[i]), weight[i] if weight.size > 0 else 1.0)
         _add(b, x, bias, v)
         if z.size > 0:
             _add(b * s[SCALED], x, bias, z)
         if s[SCALE] < _SMALLEST_SCALE:
             _refold(v, s)
+    return -1
 
 
 @njit(cache=True, error_model="numpy")
-def learn_csr(
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    y: Any,
-    weight: Any,
-    order: Any,
-    rule: Any,
-    v: Any,
-    z: Any,
-    s: Any,
-    scores: Any,
-) -> None:
-    """`learn_dense` for CSR rows without repeated indices; `indices` and `indptr` unsigned."""
+def learn_csr(rows: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: Any) -> int:
+    """`learn_dense` for CSR rows (data, indices, indptr), both unsigned, indices in order and without repeats."""
+    data, indices, indptr = rows
+    count, order, y, weight = batch
     last, half = np.uint64(v.size - 1), np.uint64((v.size - 1) // 2)
     bias = rule[BIAS]
-    for t in range(order.size):
-        i = order[t]
+    for t in range(count):
+        i = order[t] if order.size > 0 else np.uint64(t)
         start, stop = np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])
         dot, square = v[last] * bias, bias * bias
         dot2, square2 = 0.0, 0.0
@@ -233,9 +230,12 @@ def learn_csr(
             square2 += a * a
             p += np.uint64(1)
         dot, square = dot + dot2, square + square2
+        if not _is_sound(square, rule):
+            return t
         unit = _unit(square, rule)
-        scores[t] = s[SCALE] * dot * unit
-        b = _step(s, rule, dot, square, unit, y[i], weight[i])
+        if scores.size > 0:
+            scores[t] = s[SCALE] * dot * unit
+        b = _step(s, rule, dot, square, unit, np.float64(y[i]), weight[i] if weight.size > 0 else 1.0)
         for q in range(start, stop):
             v[indices[q]] += b * data[q]
         v[last] += b * bias
@@ -246,6 +246,7 @@ def learn_csr(
             z[last] += b * bias
         if s[SCALE] < _SMALLEST_SCALE:
             _refold(v, s)
+    return -1
 
 
 @njit(cache=True, error_model="numpy")
@@ -353,20 +354,20 @@ def _play(dots: Any, square: float, label: int, c: float, seed: Any, rules: Any,
 
 
 @njit(cache=True, error_model="numpy")
-def learn_columns(
-    rows: Any, labels: Any, weight: Any, order: Any, seed: Any, rules: Any, V: Any, Z: Any, state: Any, answers: Any
-) -> None:
-    """Predict, then learn, rows with all columns; `answers[t]` is the class predicted for row order[t].
+def learn_columns(rows: Any, batch: Any, seed: Any, rules: Any, V: Any, Z: Any, state: Any, answers: Any) -> int:
+    """Predict, then learn, rows with all columns; `answers[t]` is the class predicted in round t.
 
     `rows` is (data, unsigned indices, unsigned indptr). Dense rows are CSR rows that share one list of indices:
-    their indptr is empty. `state` is (S, losses, gaps, totals).
+    their indptr is empty. `batch` and the number returned are those of `learn_dense`, but y holds numbers of classes.
+    `state` is (S, losses, gaps, totals).
     """
     data, indices, indptr = rows
+    count, order, labels, weight = batch
     S = state[0]
     d, columns, bias = V.shape[0] - 1, V.shape[1], rules[0, BIAS]
     dots, b = np.empty(columns), np.empty(columns)
-    for t in range(order.size):
-        i = order[t]
+    for t in range(count):
+        i = order[t] if order.size > 0 else np.uint64(t)
         if indptr.size == 0:
             start = i * np.uint64(indices.size)
             stop, shift = start + np.uint64(indices.size), start
@@ -380,7 +381,9 @@ def learn_columns(
             square += a * a
             for c in range(columns):
                 dots[c] += a * V[j, c]
-        answers[t] = _play(dots, square, labels[i], weight[i], seed, rules, state, b)
+        if not _is_sound(square, rules[0]):
+            return t
+        answers[t] = _play(dots, square, labels[i], weight[i] if weight.size > 0 else 1.0, seed, rules, state, b)
         for c in range(columns):
             V[d, c] += b[c] * bias
         for q in range(start, stop):
@@ -398,3 +401,4 @@ def learn_columns(
         for c in range(columns):
             if S[c, SCALE] < _SMALLEST_SCALE:
                 _refold(V[:, c], S[c])
+    return -1

@@ -1,6 +1,6 @@
 """What happens to rows at the door, before any learner sees them: checks, and keys for an order of their own.
 
-A check runs over the whole batch before anything is learned from it, so a refusal leaves the learner as it was.
+Values are checked by the squared norm of their row, which is not finite if one of them is not.
 """
 
 from typing import Any, Final
@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 _FAST: Final = {"reassoc", "contract", "arcp", "nsz"}
-GOOD, NOT_FINITE, OUT_OF_RANGE, NOT_CANONICAL = 0, 1, 2, 3
+GOOD, OUT_OF_RANGE, NOT_CANONICAL = 0, 1, 2
 
 
 @njit(cache=True, fastmath=_FAST)
@@ -26,32 +26,40 @@ def check_dense(X: Any, longest: float) -> int:
 
 
 @njit(cache=True, fastmath=_FAST)
-def check_csr(data: Any, indices: Any, indptr: Any, columns: int, longest: float) -> Any:
-    """(what is wrong, first row concerned): values not finite, index out of range, or not sorted without repeats.
+def check_values(data: Any, indptr: Any, longest: float) -> int:
+    """`check_dense` for CSR rows."""
+    limit = longest * longest
+    for i in range(indptr.size - 1):
+        square = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            square += np.float64(data[p]) * data[p]
+        if not (square < np.inf and square <= limit):
+            return i
+    return -1
+
+
+@njit(cache=True)
+def check_indices(indices: Any, indptr: Any, columns: int) -> Any:
+    """(what is wrong, first row concerned) with CSR indices: out of range, or not sorted without repeats.
 
     The last is not an error: such rows are put in order first, because a repeated index means a sum.
     """
-    width, limit = np.uint64(columns), longest * longest
-    canonical_until = -1
+    width, size = np.uint64(columns), np.uint64(indices.size)
+    unordered_row = -1
     for i in range(indptr.size - 1):
         start, stop = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-        if stop < start or stop > np.uint64(data.size):
+        if stop < start or stop > size:
             return OUT_OF_RANGE, i
-        square = 0.0
-        unordered = np.uint64(0)
-        outside = np.uint64(0)
+        unordered = outside = np.uint8(0)
         for p in range(start, stop):
-            square += np.float64(data[p]) * data[p]
-            outside |= np.uint64(np.uint64(indices[p]) >= width)
+            outside |= np.uint8(np.uint64(indices[p]) >= width)
         for p in range(start + np.uint64(1), stop):
-            unordered |= np.uint64(indices[p] <= indices[p - np.uint64(1)])
+            unordered |= np.uint8(indices[p] <= indices[p - np.uint64(1)])
         if outside:
             return OUT_OF_RANGE, i
-        if not (square < np.inf and square <= limit):
-            return NOT_FINITE, i
-        if unordered and canonical_until < 0:
-            canonical_until = i
-    return (NOT_CANONICAL, canonical_until) if canonical_until >= 0 else (GOOD, -1)
+        if unordered and unordered_row < 0:
+            unordered_row = i
+    return (NOT_CANONICAL, unordered_row) if unordered_row >= 0 else (GOOD, -1)
 
 
 @njit(cache=True, inline="always")

@@ -22,7 +22,7 @@ _MOST_COPIES = 4  # copies of a row per row of data, on average, that weights ma
 class Learner(Protocol):
     """What `fit_batch` asks of a learner: Halfspace and Experts have it."""
 
-    def learn_rows(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any = None) -> NDArray[Any]:
+    def learn_rows(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any) -> Any:
         """Predict, then learn, rows in the given order; `average` accumulates what `summed` needs."""
 
     def columns(self) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ from massart.learners.batch import fit_batch
 from massart.learners.certificate import Certificate
 from massart.learners.experts import MARGINS, NOISE_RATES, Experts
 from massart.learners.halfspace import Halfspace
-from massart.learners.rows import Rows, check_weights
+from massart.learners.rows import NO_WEIGHT, Rows, check_weights
 from massart.learners.rules import make_rule
 
 _FORMATS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
@@ -112,7 +112,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._check_parameters()
             X, y = validate_data(self, X, y, reset=True, **_FORMATS)
             check_classification_targets(y)
-            rows = self._rows(X)
+            rows = self._rows(X).check(scaled=bool(self.normalize))
             weight = check_weights(sample_weight, rows.count)
             if not weight.any():
                 raise InvalidDataError(
@@ -165,10 +165,13 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X = validate_data(self, X, reset=first, **_FORMATS)
             rows = self._rows(X)
             labels = self._label_numbers(column_or_1d(y), known, rows.count)
-            weight = check_weights(sample_weight, rows.count)
-            order = np.flatnonzero(weight > 0).astype(np.uint64)
+            weight, order = NO_WEIGHT, None
+            if sample_weight is not None:
+                rows = rows.check(scaled=bool(self.normalize))  # those of weight 0, too
+                weight = check_weights(sample_weight, rows.count)
+                order = np.flatnonzero(weight).astype(np.uint64)
             learner = self._new_learner(known.size, rows.width, self._draw_seed()) if first else self._learner
-        learner.learn_rows(rows, self._targets(learner, labels), weight, order)
+            learner.learn_rows(rows, self._targets(learner, labels), weight, order)
         self.classes_, self._learner = known, learner
         self._batch_weights = None
         self.n_iter_ = 1
@@ -176,16 +179,19 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @contextmanager
     def _unchanged_on_refusal(self) -> Iterator[None]:
-        before = dict(self.__dict__)
+        before, generator = dict(self.__dict__), self.random_state
+        draws = generator.get_state() if isinstance(generator, np.random.RandomState) else None
         try:
             yield
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
+            if draws is not None:
+                generator.set_state(draws)
             raise
 
     def _rows(self, X: Any) -> Rows:
-        return Rows.of(X, getattr(self, "feature_names_in_", None), scaled=bool(self.normalize))
+        return Rows.of(X, getattr(self, "feature_names_in_", None))
 
     def _check_parameters(self) -> None:
         for name in ("noise_rate", "margin", "horizon"):
@@ -233,16 +239,18 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @staticmethod
     def _targets(learner: Halfspace | Experts, labels: NDArray[np.int64]) -> NDArray[Any]:
-        return 2.0 * labels - 1.0 if isinstance(learner, Halfspace) else labels
+        return (2 * labels - 1).astype(np.int8) if isinstance(learner, Halfspace) else labels
 
     @staticmethod
     def _label_numbers(y: NDArray[Any], classes: NDArray[Any], count: int) -> NDArray[np.int64]:
         if y.shape[0] != count:
             raise InvalidDataError(f"X has {count} rows, but y has {y.shape[0]} labels: give one label per row")
-        numbers = np.full(y.shape[0], -1, dtype=np.int64)
+        numbers, known = np.zeros(y.shape[0], dtype=np.int64), np.zeros(y.shape[0], dtype=bool)
         for number, label in enumerate(classes):
-            numbers[y == label] = number
-        stranger = np.flatnonzero(numbers < 0)
+            found = y == label
+            known |= found
+            numbers += number * found
+        stranger = np.flatnonzero(~known)
         if stranger.size:
             raise InvalidDataError(
                 f"y[{stranger[0]}] is {y[stranger[0]]!r}, which is not one of the classes {classes.tolist()} named on "
@@ -281,7 +289,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """X @ coef_.T + intercept_: (n,) for two classes, else (n, n_classes)."""
         weights = self._weights()
         X = validate_data(self, X, reset=False, **_FORMATS)
-        self._rows(X)
+        self._rows(X).check()
         scores = np.asarray(safe_sparse_dot(X, weights[:, :-1].T, dense_output=True) + weights[:, -1])
         return scores.ravel() if scores.shape[1] == 1 else scores
 

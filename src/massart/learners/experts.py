@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from massart.errors import ModelFileError
 from massart.kernels import halfspace as kernel
 from massart.learners.certificate import Certificate, certify_mixture
-from massart.learners.rows import Rows
+from massart.learners.rows import NO_WEIGHT, Rows
 from massart.learners.rules import check_arrays, initial_state, make_rule
 
 # Within a factor 2 of the noise rate and 4 of the margin an expert loses little, so a coarse grid is enough.
 NOISE_RATES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.48)
 MARGINS = (1 / 4, 1 / 16, 1 / 64, 1 / 256)
 
-_NO_AVERAGE = np.zeros((0, 0))
+_NOTHING = np.empty((0, 0))
 
 
 class Experts:
@@ -32,7 +32,7 @@ class Experts:
 
     >>> pool = Experts(2, noise_rates=[0.1], margins=[0.1, 0.3])
     >>> X = np.array([[1.0, 0.5], [-1.0, 0.2], [0.9, -0.3], [-0.8, -0.1]])
-    >>> answers = pool.learn_rows(Rows.of(X), np.array([1, 0, 1, 0]), np.ones(4), np.arange(4, dtype=np.uint64))
+    >>> answers = pool.learn_rows(Rows.of(X), np.array([1, 0, 1, 0]))
     >>> answers.tolist(), pool.mistakes
     ([1, 1, 1, 0], 1)
     """
@@ -93,28 +93,34 @@ class Experts:
         self,
         rows: Rows,
         labels: NDArray[np.int64],
-        weight: NDArray[np.float64],
-        order: NDArray[np.uint64],
-        average: NDArray[np.float64] | None = None,
+        weight: NDArray[np.float64] = NO_WEIGHT,
+        order: NDArray[np.uint64] | None = None,
+        average: NDArray[np.float64] = _NOTHING,
     ) -> NDArray[np.int64]:
-        """Predict, then learn, checked rows in the given order; return the class numbers predicted."""
-        answers = np.empty(order.size, np.int64)
-        Z = _NO_AVERAGE if average is None else average
+        """Predict, then learn, rows in the given order, all or none; return the class numbers predicted."""
+        if not rows.checked and rows.size < self._V.shape[0]:
+            rows = rows.check(scaled=bool(self._rules[0, kernel.UNIT]))  # cheaper than a copy to go back to
         state = (self._S, self._losses, self._gaps, self._totals)
+        own = (self._V, average, *state)
+        before = None if rows.checked else [array.copy() for array in own]
+        answers = np.empty(rows.count if order is None else order.size, np.int64)
         every = np.arange(rows.width, dtype=np.uint64)
-        for data, (own_labels, weights), inner, place in rows.parts(order, labels, weight):
-            own = data if rows.csr is not None else (data[0].reshape(-1), every, every[:0])
-            kernel.learn_columns(
-                own, own_labels, weights, inner, self._seed[0], self._rules, self._V, Z, state, answers[place]
+        for data, batch, place in rows.parts(order, labels, weight):
+            entries = data if rows.csr is not None else (data.reshape(-1), every, every[:0])
+            bad = kernel.learn_columns(
+                entries, batch, self._seed[0], self._rules, self._V, average, state, answers[place]
             )
+            if bad >= 0:
+                for array, old in zip(own, before or own, strict=True):
+                    array[:] = old
+                rows.refuse(order, place.start + bad)
         return answers
 
     def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
         """For one pool: predict, then learn, each row with its label -1 or +1; return the predictions, -1 or +1."""
         rows = X if isinstance(X, Rows) else Rows.of(X)
         labels = (np.asarray(y) > 0).astype(np.int64)
-        order = np.arange(rows.count, dtype=np.uint64)
-        return np.where(self.learn_rows(rows, labels, np.ones(rows.count), order) == 1, 1.0, -1.0)
+        return np.where(self.learn_rows(rows, labels) == 1, 1.0, -1.0)
 
     def learn(self, x: NDArray[Any], y: float) -> float:
         """For one pool: learn one row with its label -1 or +1; return what was predicted for it, -1 or +1."""

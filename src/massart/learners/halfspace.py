@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels import halfspace as kernel
 from massart.learners.certificate import Certificate, certify
-from massart.learners.rows import LARGEST, SMALLEST, Rows, check_weights
+from massart.learners.rows import LARGEST, NO_WEIGHT, SMALLEST, Rows, check_weights
 from massart.learners.rules import check_arrays, initial_state, make_rule
 
-_NO_AVERAGE = np.zeros(0)
+_NOTHING = np.empty(0)
 _FLOAT64 = np.dtype(np.float64)
 
 
@@ -85,7 +85,7 @@ class Halfspace:
         x = self._row(x)
         score: float = kernel.score_row(x, self._rule, self._v, self._s)
         if isnan(score):  # the row is not finite, or too long
-            Rows.of(x[None, :], scaled=bool(self._rule[kernel.UNIT]))
+            Rows.of(x[None, :]).refuse(None, 0)
         return score
 
     def learn(self, x: NDArray[Any], y: float, weight: float = 1.0) -> float:
@@ -101,7 +101,7 @@ class Halfspace:
             raise InvalidDataError(f"The weight is {weight!r}: it must be 0 or between {SMALLEST:g} and {LARGEST:g}")
         score: float = kernel.learn_row(x, float(y), float(weight), self._rule, self._v, self._s)
         if isnan(score):
-            Rows.of(x[None, :], scaled=bool(self._rule[kernel.UNIT]))
+            Rows.of(x[None, :]).refuse(None, 0)
         return score
 
     def _row(self, x: Any) -> NDArray[Any]:
@@ -118,30 +118,46 @@ class Halfspace:
 
     def learn_many(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.float64]:
         """Predict, then learn, each row of an array or CSR matrix in turn; return the scores that were predictions."""
-        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self._rule[kernel.UNIT]))
+        rows = X if isinstance(X, Rows) else Rows.of(X)
         labels = np.asarray(y)
         if rows.width != self._v.size - 1:
             raise InvalidDataError(f"X has {rows.width} columns, but this learner takes {self._v.size - 1} features")
         if labels.shape != (rows.count,) or not np.all((labels == 1) | (labels == -1)):
             raise InvalidDataError(f"y must hold {rows.count} labels, each -1 or +1")
+        scores = np.empty(rows.count)
+        if sample_weight is None:
+            self.learn_rows(rows, labels.astype(np.int8), scores=scores)
+            return scores
+        rows = rows.check(scaled=bool(self._rule[kernel.UNIT]))
         weight = check_weights(sample_weight, rows.count)
-        return self.learn_rows(rows, labels.astype(np.float64), weight, np.flatnonzero(weight > 0).astype(np.uint64))
+        order = np.flatnonzero(weight).astype(np.uint64)
+        self.learn_rows(rows, labels.astype(np.int8), weight, order, scores=scores[: order.size])
+        return scores[: order.size]
 
     def learn_rows(
         self,
         rows: Rows,
-        y: NDArray[np.float64],
-        weight: NDArray[np.float64],
-        order: NDArray[np.uint64],
-        average: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:
-        """Learn checked rows in the given order; `average` (of v's size) accumulates what `summed` needs."""
+        y: NDArray[np.int8],
+        weight: NDArray[np.float64] = NO_WEIGHT,
+        order: NDArray[np.uint64] | None = None,
+        average: NDArray[np.float64] = _NOTHING,
+        scores: NDArray[np.float64] = _NOTHING,
+    ) -> None:
+        """Learn rows in the given order; all or, if one of them is not sound, none.
+
+        `average` (of v's size) accumulates what `summed` needs; `scores` takes the scores that were predictions.
+        """
+        if not rows.checked and rows.size < self._v.size:
+            rows = rows.check(scaled=bool(self._rule[kernel.UNIT]))  # cheaper than a copy to go back to
+        before = None if rows.checked else (self._v.copy(), self._s.copy(), average.copy())
         learn = kernel.learn_dense if rows.csr is None else kernel.learn_csr
-        scores = np.empty(order.size)
-        z = _NO_AVERAGE if average is None else average
-        for data, (labels, weights), inner, place in rows.parts(order, y, weight):
-            learn(*data, labels, weights, inner, self._rule, self._v, z, self._s, scores[place])
-        return scores
+        for data, batch, place in rows.parts(order, y, weight):
+            own = scores[place] if scores.size else scores
+            bad = learn(data, batch, self._rule, self._v, average, self._s, own)
+            if bad >= 0:
+                if before is not None:
+                    self._v[:], self._s[:], average[:] = before
+                rows.refuse(order, place.start + bad)
 
     @property
     def weights(self) -> NDArray[np.float64]:

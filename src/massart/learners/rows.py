@@ -1,8 +1,8 @@
-"""The door: rows, labels and weights are checked here, all of them, before a learner sees the first."""
+"""The door: rows and weights are checked here, so that a refusal names the place and leaves the learner as it was."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,10 @@ _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 SMALLEST, LARGEST = 1e-50, 1e50
 
 
+def _floats(a: NDArray[Any]) -> NDArray[Any]:
+    return a if a.dtype in _FLOATS else a.astype(np.float64)
+
+
 def _frozen(a: NDArray[Any]) -> NDArray[Any]:
     """A read-only view: kernels are compiled for it alone, and a memory map is used where it lies."""
     view = a.view()
@@ -24,107 +28,138 @@ def _frozen(a: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+_NO_ORDER = np.empty(0, np.uint64)
+NO_WEIGHT = np.empty(0)
+
+Batch = tuple[int, NDArray[np.uint64], NDArray[Any], NDArray[np.float64]]  # count, order, labels, weight
+
+
 @dataclass(frozen=True)
 class Rows:
-    """A batch of checked rows, dense or CSR, as the kernels take them: nothing is copied that need not be."""
+    """A batch of rows, dense or CSR, as the kernels take them: nothing is copied that need not be.
+
+    Kernels may trust the indices. Values that are not finite are found by `check`, or by the kernel on its way, which
+    then returns the place; `refuse` says what is wrong there.
+    """
 
     dense: NDArray[Any] | None  # (count, width) float32 or float64
     csr: tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None  # data, unsigned indices, unsigned indptr
     count: int
     width: int
+    names: Sequence[str] | None = None  # of the columns, for messages
+    checked: bool = False
 
     @classmethod
-    def of(cls, X: Any, names: Sequence[str] | None = None, *, scaled: bool = True) -> "Rows":
-        """Check a 2-dimensional array or a sparse matrix; `names` are the columns' names for messages.
-
-        Rows that will not be `scaled` to norm 1 may be no longer than 1e50.
+    def of(cls, X: Any, names: Sequence[str] | None = None) -> "Rows":
+        """Take a 2-dimensional array of real numbers or a sparse matrix.
 
         >>> Rows.of(np.eye(2)).count
         2
-        >>> Rows.of(np.array([[1.0, 2.0], [np.nan, 0.0]]))
-        Traceback (most recent call last):
-        massart.errors.InvalidDataError: Input X contains NaN at row 1, column 0 (counted from 0): drop the row or ...
         """
-        longest = np.inf if scaled else LARGEST
         if sparse.issparse(X):
-            return cls._of_csr(X.tocsr(), names, longest)
+            return cls._of_csr(X.tocsr(), names)
         X = np.asarray(X)
         if X.ndim != 2 or X.dtype.kind not in "fiub":
             raise InvalidDataError(
                 f"X is an array of {X.dtype} with {X.ndim} dimensions: give real numbers, one row per example"
             )
-        if X.dtype not in _FLOATS:
-            X = X.astype(np.float64)
-        dense = cls(_frozen(X), None, *X.shape)
-        for block, start, _ in dense._blocks(None):
-            bad = kernel.check_dense(block, longest)
-            if bad >= 0:
-                raise _not_finite(X[start + bad], start + bad, np.arange(X.shape[1]), names)
-        return dense
+        return cls(_frozen(_floats(X)), None, X.shape[0], X.shape[1], names)
 
     @classmethod
-    def _of_csr(cls, X: Any, names: Sequence[str] | None, longest: float) -> "Rows":
+    def _of_csr(cls, X: Any, names: Sequence[str] | None) -> "Rows":
         if X.indptr.shape != (X.shape[0] + 1,) or X.indices.shape != X.data.shape:
             raise InvalidDataError(
                 f"The sparse matrix X of shape {X.shape} has {X.indptr.size} row pointers, {X.indices.size} indices "
                 f"and {X.data.size} values, which do not fit together: build it again with scipy.sparse.csr_matrix"
             )
-        if X.dtype not in _FLOATS:
-            X = X.astype(np.float64)
         unsigned = np.uint32 if X.indices.dtype == np.int32 and X.indptr.dtype == np.int32 else np.uint64
         wide = np.int32 if unsigned is np.uint32 else np.int64
         indices = _frozen(X.indices.astype(wide, copy=False).view(unsigned))
         indptr = _frozen(X.indptr.astype(wide, copy=False).view(unsigned))
-        verdict, row = kernel.check_csr(_frozen(X.data), indices, indptr, X.shape[1], longest)
+        verdict, row = kernel.check_indices(indices, indptr, X.shape[1])
         if verdict == kernel.NOT_CANONICAL:
             X = X.copy()
             X.sum_duplicates()
-            return cls._of_csr(X, names, longest)
+            return cls._of_csr(X, names)
         if verdict == kernel.OUT_OF_RANGE:
             raise InvalidDataError(
                 f"Row {row} (counted from 0) of the sparse matrix X has an index outside its {X.shape[1]} columns, "
                 "or row pointers that do not fit its data: build it again with scipy.sparse.csr_matrix. "
                 "Nothing was learned from this batch."
             )
-        if verdict == kernel.NOT_FINITE:
-            start, stop = X.indptr[row], X.indptr[row + 1]
-            raise _not_finite(X.data[start:stop], row, X.indices[start:stop], names)
-        return cls(None, (_frozen(X.data), indices, indptr), *X.shape)
+        return cls(None, (_frozen(_floats(X.data)), indices, indptr), X.shape[0], X.shape[1], names)
 
-    def _blocks(
-        self, order: NDArray[np.uint64] | None
-    ) -> Iterator[tuple[NDArray[Any], int, NDArray[np.uint64] | None]]:
-        """Dense rows as C-ordered arrays: (rows, place of the first in `order`, their own order)."""
-        assert self.dense is not None  # noqa: S101
-        X = self.dense
-        if X.flags.c_contiguous:
-            yield X, 0, order
+    def check(self, *, scaled: bool = True) -> "Rows":
+        """These rows, if all of them are finite; rows that will not be `scaled` may be no longer than 1e50.
+
+        >>> Rows.of(np.array([[1.0, 2.0], [np.nan, 0.0]])).check()
+        Traceback (most recent call last):
+        massart.errors.InvalidDataError: Input X contains NaN at row 1, column 0 (counted from 0): drop the row or ...
+        """
+        longest = np.inf if scaled else LARGEST
+        if self.csr is not None:
+            bad = kernel.check_values(self.csr[0], self.csr[2], longest)
+            if bad >= 0:
+                raise self.refusal(bad)
+        else:
+            for block, start in self._blocks(_NO_ORDER):
+                bad = kernel.check_dense(block, longest)
+                if bad >= 0:
+                    raise self.refusal(start + bad)
+        return replace(self, checked=True)
+
+    @property
+    def size(self) -> int:
+        """Values held: a copy of weights is cheap beside them, if there are no more of those."""
+        return int(self.csr[0].size) if self.csr is not None else self.count * self.width
+
+    def refusal(self, row: int) -> InvalidDataError:
+        """What is wrong with a row that is not sound."""
+        if self.csr is not None:
+            data, indices, indptr = self.csr
+            entries = slice(int(indptr[row]), int(indptr[row + 1]))
+            return _not_finite(data[entries], row, indices[entries], self.names)
+        dense = np.asarray(self.dense)
+        return _not_finite(dense[row], row, np.arange(self.width), self.names)
+
+    def _blocks(self, order: NDArray[np.uint64]) -> Iterator[tuple[NDArray[Any], int]]:
+        """Dense rows as C-ordered arrays, with the place of their first; all at once if they are C-ordered already."""
+        X = np.asarray(self.dense)
+        if X.flags.c_contiguous and order.size == 0:
+            yield _frozen(X), 0
             return
-        for start in range(0, self.count if order is None else order.size, _BLOCK):
-            pick: Any = slice(start, start + _BLOCK) if order is None else order[start : start + _BLOCK]
-            block = np.ascontiguousarray(X[pick])
-            yield _frozen(block), start, np.arange(block.shape[0], dtype=np.uint64)
+        for start in range(0, order.size or self.count, _BLOCK):
+            pick: Any = order[start : start + _BLOCK] if order.size else slice(start, start + _BLOCK)
+            yield _frozen(np.ascontiguousarray(X[pick])), start
 
     def parts(
-        self, order: NDArray[np.uint64], *columns: NDArray[Any]
-    ) -> Iterator[tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...], NDArray[np.uint64], slice]]:
-        """What a kernel takes, part by part: (rows, columns of labels and weights, order, place in the output)."""
+        self, order: NDArray[np.uint64] | None, y: NDArray[Any], weight: NDArray[np.float64]
+    ) -> Iterator[tuple[Any, Batch, slice]]:
+        """What a kernel takes, part by part: (rows, batch, place in the whole); without an order, all rows."""
+        chosen = _NO_ORDER if order is None else order
+        count = self.count if order is None else order.size
         if self.csr is not None:
-            yield self.csr, columns, order, slice(None)
+            yield self.csr, (count, chosen, y, weight), slice(0, count)
             return
-        for block, start, inner in self._blocks(order):
-            if inner is order or inner is None:
-                yield (block,), columns, order, slice(None)
-            else:
-                pick = order[start : start + _BLOCK]
-                yield (block,), tuple(c[pick] for c in columns), inner, slice(start, start + inner.size)
+        X = np.asarray(self.dense)
+        if count == 0 or X.flags.c_contiguous:
+            yield _frozen(np.ascontiguousarray(X)), (count, chosen, y, weight), slice(0, count)
+            return
+        for block, start in self._blocks(chosen):
+            place = slice(start, start + block.shape[0])
+            pick: Any = place if order is None else order[place]
+            yield block, (block.shape[0], _NO_ORDER, y[pick], weight[pick] if weight.size else weight), place
+
+    def refuse(self, order: NDArray[np.uint64] | None, place: int) -> NoReturn:
+        """Raise for the row at a place of the order."""
+        raise self.refusal(place if order is None else int(order[place]))
 
     def keys(self, labels: NDArray[np.int64], seed: np.uint64) -> NDArray[np.uint64]:
         """A key per row that depends on what the row is, not on where it stands."""
         if self.csr is not None:
             return np.asarray(kernel.keys_csr(*self.csr, labels, seed))
         found = np.empty(self.count, np.uint64)
-        for block, start, _ in self._blocks(None):
+        for block, start in self._blocks(_NO_ORDER):
             stop = start + block.shape[0]
             found[start:stop] = kernel.keys_dense(block, labels[start:stop], seed)
         return found
@@ -148,7 +183,7 @@ def _not_finite(values: NDArray[Any], row: int, columns: NDArray[Any], names: Se
 
 
 def check_weights(weights: Any, count: int) -> NDArray[np.float64]:
-    """Importance weights, one per row, finite and not negative; a row of weight 0 counts as absent."""
+    """Importance weights, one per row, finite and not negative; a row of weight 0 counts as absent. None is all 1."""
     if weights is None:
         return np.ones(count)
     try:

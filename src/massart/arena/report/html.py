@@ -31,9 +31,12 @@ def html(rows: Sequence[Row], command: str | None = None, note: str | None = Non
 
     Parameters
     ----------
-    rows : of a race or a sweep, or read back from a file.
-    command : what makes the page again; by default the `massart race` that gives these rows.
-    note : a sentence for the top of the page, such as that the race was stopped.
+    rows : sequence of rows
+        Of a race or a sweep, or read back from a file.
+    command : str, optional
+        What makes the page again; by default the `massart race` that gives these rows.
+    note : str, optional
+        A sentence for the top of the page, such as that the race was stopped.
     """
     needs("plotly", "to make the HTML report")
     plotly = importlib.import_module("plotly.offline")
@@ -44,7 +47,7 @@ def html(rows: Sequence[Row], command: str | None = None, note: str | None = Non
         "headline": escape(headline(race)),
         "size": escape(size_words(race)),
         "note": f'<p class="lead warning" role="note">{escape(note)}</p>' if note else "",
-        "overview": overview_section(race),
+        "overview": overview_section(race) if len(race.worlds) > 1 else "",
         "worlds": _worlds(race),
         "learners": learners_section(race),
         "command": escape(command or command_of(rows) or _BY_HAND),

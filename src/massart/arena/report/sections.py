@@ -73,7 +73,7 @@ def world_section(index: int, world: WorldResult, styles: dict[str, Style], show
 
 
 def _standings_table(world: WorldResult) -> str:
-    heads = ("mistakes", "least – most", "per round", "over noise", "untrue per round", "angle", "own promise")
+    heads = ("mistakes", "least – most", "per round", "over noise", "untrue rate", "angle", "own promise")
     lines = []
     bound_line = ""
     if world.bound is not None:

@@ -27,7 +27,7 @@ def checked_rows(X: Any, y: Any, width: int) -> tuple[NDArray[np.float64], NDArr
     labels = np.asarray(y, dtype=np.float64)
     if labels.shape != (X.shape[0],) or not np.all(np.abs(labels) == 1.0):
         raise InvalidDataError(f"y must hold {X.shape[0]} labels, each -1 or +1")
-    checked = Rows.of(X).dense
+    checked = Rows.of(X).check().dense
     assert checked is not None  # noqa: S101 - dense rows stay dense
     return checked, labels
 
@@ -88,7 +88,7 @@ class Baseline:
             x = checked_row(x, self._shape)
         score: float = self._learn(x, checked_label(y), *self._memory)
         if isnan(score):
-            Rows.of(x[None, :])  # says what is wrong with the row
+            Rows.of(x[None, :]).check()  # says what is wrong with the row
         return score
 
     def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
@@ -103,7 +103,7 @@ class Baseline:
         x = checked_row(x, self._shape)
         score: float = self._score(x, *self._memory)
         if isnan(score):
-            Rows.of(x[None, :])
+            Rows.of(x[None, :]).check()
         return score
 
     def predict(self, x: NDArray[Any]) -> int:

@@ -55,7 +55,7 @@ class Peer(ABC):
 
     def _checked(self, x: Any) -> NDArray[np.float64]:
         row = checked_row(x, self._shape)
-        Rows.of(row[None, :])
+        Rows.of(row[None, :]).check()
         return row
 
     def learn(self, x: NDArray[Any], y: float) -> float:

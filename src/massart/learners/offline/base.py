@@ -55,7 +55,7 @@ class BatchHalfspace(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from scratch; rows are taken as they are, without intercept."""
         self._check_parameters()
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_all_finite=False)
-        Rows.of(X)
+        Rows.of(X).check()
         weight = check_weights(sample_weight, len(y))
         X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
         self.classes_, labels = np.unique(y, return_inverse=True)
@@ -70,7 +70,8 @@ class BatchHalfspace(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of each row."""
-        return np.asarray(self.classes_[(self.decision_function(X) >= 0.0).astype(int)])
+        positive = self.decision_function(X) >= 0.0
+        return np.asarray(self.classes_[positive.astype(int)])
 
     def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
         check_is_fitted(self)
