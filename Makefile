@@ -1,6 +1,7 @@
 # Every target works from a fresh clone with python3 (3.11 or newer) and make: it builds .venv when missing.
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: test lint format bench race clean
 
@@ -17,22 +18,28 @@ format: .venv/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/.bench
+bench: .venv/.peers
 	$(BIN)/python benchmarks/throughput.py --json results/throughput.json
+	$(BIN)/python benchmarks/startup.py --json results/startup.json
 
-race: .venv/.dev
-	$(BIN)/python examples/first_race.py
+race: .venv/.peers
+	@mkdir -p results
+	$(BIN)/massart race sacrificed-minority hunted-minority --learner default,peers \
+		--jobs -1 --report results/race.html --figure results/race.png --rows results/race.jsonl
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("massart needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 $(MAKECMDGOALS)") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
 
 .venv/.dev: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	$(INSTALL) --editable ".[dev]"
 	@touch $@
 
-.venv/.bench: pyproject.toml .venv/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
+# Peers come where their wheels exist; without them the comparisons say so and go on.
+.venv/.peers: pyproject.toml .venv/.dev
+	@for peer in vowpalwabbit river; do \
+		$(INSTALL) --only-binary :all: $$peer || echo "$$peer has no wheel for this platform: going on without it"; \
+	done
 	@touch $@
 
 clean:

@@ -2,8 +2,9 @@
 
 Rates after 20,000 rounds in 20 dimensions. The table holds means of three runs to three digits. One run has a standard
 deviation of .002 to .023, depending on the cell, so two means of three differ by chance with .002 to .019. The
-mean of 40 runs lies within .02 of the table in every cell tested here; the mean of three does so in all but the three
-cells of MORE_SEEDS, whose runs spread by .010, .023 and .016 and of which 12 are averaged.
+mean of 40 other runs (8 in `hunted-minority`) lies within .02 of the table in every cell tested here; the mean of the
+first three does so in all but the three cells of MORE_SEEDS, whose runs spread by .010, .023 and .016: there 12 are
+averaged.
 """
 
 import numpy as np

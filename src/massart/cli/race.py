@@ -35,7 +35,12 @@ def race(
     ] = None,
     learner: Annotated[
         list[str] | None,
-        typer.Option("--learner", "-l", help="A learner by name, once for each or with commas; a mixed field if none."),
+        typer.Option(
+            "--learner",
+            "-l",
+            help="A learner by name, once for each or with commas. Groups: default (if none is named), peers (other "
+            "packages' learners, as far as installed), all.",
+        ),
     ] = None,
     rounds: Annotated[
         int, typer.Option(parser=whole_number, metavar="N", help="Rounds of each race; 1e6 is understood.")
@@ -62,7 +67,7 @@ def race(
     outputs = _Outputs(report, figure, rows)
     try:
         outputs.check()
-        plan = _Plan(world or _every_world(), _split(learner) or _default_field(), rounds, seeds, jobs, resume)
+        plan = _Plan(world or _every_world(), _field(learner or ["default"]), rounds, seeds, jobs, resume)
         done = _run(plan, quiet)
         _tell(done, plan, outputs, json, quiet)
     except MassartError as error:
@@ -133,14 +138,14 @@ def _every_world() -> list[str]:
     return worlds.names()
 
 
-def _default_field() -> list[str]:
+def _field(learners: list[str]) -> list[str]:
+    """The learners named, groups opened, each once."""
     from massart.learners import contestants
 
-    return list(contestants.DEFAULT)
-
-
-def _split(learners: list[str] | None) -> list[str]:
-    return [name for given in learners or () for name in given.split(",") if name]
+    peers = [name for name in ("sklearn-log", "river-log", "vw") if name in contestants.names()]
+    groups = {"default": list(contestants.DEFAULT), "peers": peers, "all": contestants.names()}
+    named = [name for given in learners for name in given.split(",") if name]
+    return list(dict.fromkeys(learner for name in named for learner in groups.get(name, [name])))
 
 
 def _run(plan: _Plan, quiet: bool) -> _Done:

@@ -98,11 +98,12 @@ class Experts:
         average: NDArray[np.float64] = _NOTHING,
     ) -> NDArray[np.int64]:
         """Predict, then learn, rows in the given order, all or none; return the class numbers predicted."""
-        if not rows.checked and rows.size < self._V.shape[0]:
-            rows = rows.check(scaled=bool(self._rules[0, kernel.UNIT]))  # cheaper than a copy to go back to
+        sure = rows.checked or rows.count == 1  # a kernel refuses a row before it learns from it
+        if not sure and rows.size < self._V.shape[0]:
+            rows, sure = rows.check(scaled=bool(self._rules[0, kernel.UNIT])), True  # cheaper than a copy to go back to
         state = (self._S, self._losses, self._gaps, self._totals)
         own = (self._V, average, *state)
-        before = None if rows.checked else [array.copy() for array in own]
+        before = None if sure else [array.copy() for array in own]
         answers = np.empty(rows.count if order is None else order.size, np.int64)
         every = np.arange(rows.width, dtype=np.uint64)
         for data, batch, place in rows.parts(order, labels, weight):

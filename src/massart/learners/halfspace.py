@@ -147,9 +147,10 @@ class Halfspace:
 
         `average` (of v's size) accumulates what `summed` needs; `scores` takes the scores that were predictions.
         """
-        if not rows.checked and rows.size < self._v.size:
-            rows = rows.check(scaled=bool(self._rule[kernel.UNIT]))  # cheaper than a copy to go back to
-        before = None if rows.checked else (self._v.copy(), self._s.copy(), average.copy())
+        sure = rows.checked or rows.count == 1  # a kernel refuses a row before it learns from it
+        if not sure and rows.size < self._v.size:
+            rows, sure = rows.check(scaled=bool(self._rule[kernel.UNIT])), True  # cheaper than a copy to go back to
+        before = None if sure else (self._v.copy(), self._s.copy(), average.copy())
         learn = kernel.learn_dense if rows.csr is None else kernel.learn_csr
         for data, batch, place in rows.parts(order, y, weight):
             own = scores[place] if scores.size else scores
