@@ -24,7 +24,7 @@ bench: .venv/.peers
 
 race: .venv/.peers
 	@mkdir -p results
-	$(BIN)/massart race sacrificed-minority hunted-minority --learner default,peers \
+	$(BIN)/massart race sacrificed-minority hunted-minority --learner default,peers --peer-seeds 2 \
 		--jobs -1 --report results/race.html --figure results/race.png --rows results/race.jsonl
 
 .venv/bin/python:

@@ -111,7 +111,7 @@ class AdaHedge:
 
     def weights(self):
         if self.gap == 0:
-            p = np.where(self.L > self.L.min(), 0.0, 1.0)
+            p = np.where(self.L.min() < self.L, 0.0, 1.0)
         else:
             p = np.exp(-(self.L - self.L.min()) * np.log(self.L.size) / self.gap)
         return p / p.sum()

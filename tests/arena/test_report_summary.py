@@ -153,6 +153,7 @@ def test_the_command_is_only_offered_when_it_gives_these_rows():
     assert command_of(run("arow", 0, 1000, world="my-world")) is None
     assert command_of(run("arow", 0, 1000, margin=0.02)) is None
     assert command_of(run("arow", 7, 1000)) is None
+    assert command_of([*rows, *run("hinge", 0, 1000)]) is None  # which seeds hinge had, no option says
 
 
 def test_at_most_eight_curves_are_shown_first_ours_and_the_best_of_the_others():

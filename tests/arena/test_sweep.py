@@ -287,3 +287,11 @@ def test_progress_of_a_sweep_in_one_process():
     assert [event.done for event in events] == sorted(event.done for event in events)
     assert [standing.learner for standing in events[-1].standings] == ["massart", "perceptron"]
     assert events[-1].standings[0].rounds == 50_000
+
+
+def test_peers_may_have_fewer_seeds():
+    every = arena.sweep(["kink"], ["massart", "sklearn-log"], rounds=60, seeds=3)
+    fewer = arena.sweep(["kink"], ["massart", "sklearn-log"], rounds=60, seeds=3, peer_seeds=1)
+    assert fewer == [row for row in every if row["learner"] == "massart" or row["seed"] == 0]
+    with pytest.raises(InvalidParameterError, match="peer_seeds"):
+        arena.sweep(["kink"], ["massart"], rounds=60, seeds=3, peer_seeds=0)

@@ -283,3 +283,15 @@ def test_ctrl_c_before_anything_was_done_says_so(tmp_path, monkeypatch):
     assert (result.exit_code, result.stdout) == (130, "")
     assert "nothing was finished" in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_groups_of_learners_and_fewer_seeds_for_peers():
+    found = massart(
+        "race", "kink", "-l", "default,sklearn-log,massart", "--rounds", 40, "--seeds", 2, "--peer-seeds", 1, "--json"
+    )
+    rows = json.loads(found.stdout)
+    assert [*dict.fromkeys(row["learner"] for row in rows)] == [*contestants.DEFAULT, "sklearn-log"]
+    assert {row["seed"] for row in rows if row["learner"] == "sklearn-log"} == {0}
+    assert {row["seed"] for row in rows if row["learner"] == "massart"} == {0, 1}
+    page = massart("race", "kink", "-l", "massart,sklearn-log", "--rounds", 40, "--seeds", 2, "--peer-seeds", 1)
+    assert "sklearn-log: 1 seed only." in page.stdout

@@ -78,7 +78,7 @@ def gone_on(tmp_path_factory):
             save(model, folder / f"{number}.{how}.massart")
         tasks.append((rows[THEN], y[THEN]))
     (folder / "tasks.pickle").write_bytes(pickle.dumps(tasks))
-    subprocess.run([sys.executable, "-W", "error", "-c", _GO_ON, str(folder)], check=True)  # noqa: S603
+    subprocess.run([sys.executable, "-W", "error", "-c", _GO_ON, str(folder)], check=True)
     return pickle.loads((folder / "results.pickle").read_bytes())  # noqa: S301
 
 

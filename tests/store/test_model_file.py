@@ -323,7 +323,7 @@ except OSError as error:
 @pytest.mark.parametrize("limit", [0, 500, 300_000, 800_200])
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(path, limit):
     """The kernel refuses to let the file grow: for real, at the start, within an array, within the directory."""
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [sys.executable, "-c", _FULL_DISK, str(path), str(limit)], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("OSError"), done

@@ -42,7 +42,7 @@ def test_the_note_names_every_formula():
 
 def test_importing_the_theory_loads_nothing_heavy():
     code = "import sys, massart.theory; print(sorted({'numpy', 'scipy', 'sklearn', 'numba'} & set(sys.modules)))"
-    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert seen.stdout.strip() == "[]"
 
 

@@ -77,6 +77,7 @@ def sweep(
     *,
     rounds: int = 20_000,
     seeds: int | Sequence[int] = 5,
+    peer_seeds: int | None = None,
     jobs: int = 1,
     resume: str | os.PathLike[str] | None = None,
     progress: Callable[[Progress], object] | None = None,
@@ -96,6 +97,8 @@ def sweep(
         Of each race.
     seeds : int or sequence of int
         How many, counted from 0, or which ones.
+    peer_seeds : int, optional
+        How many of the seeds learners get that are not compiled: other packages' may need half a millisecond for a row.
     jobs : int
         Processes; -1 for one per core.
     resume : path, optional
@@ -117,7 +120,8 @@ def sweep(
     numbers = _seeds(seeds)
     processes = _processes(jobs)
     specifications = _specifications(worlds)
-    units = _plan(specifications, entries, rounds, numbers)
+    for_peers = numbers if peer_seeds is None else numbers[: whole_number("peer_seeds", peer_seeds, least=1)]
+    units = _plan(specifications, entries, rounds, numbers, for_peers)
     journal = None
     if resume is not None:
         parameters = {
@@ -126,6 +130,7 @@ def sweep(
             "learners": {entry.name: entry.identity() for entry in entries},
             "rounds": rounds,
             "seeds": numbers,
+            "peer_seeds": for_peers,
         }
         journal = Journal(resume, parameters)
     finished = {} if journal is None else {unit.key: journal[unit.key] for unit in units if unit.key in journal}
@@ -190,7 +195,11 @@ def _processes(jobs: Any) -> int:
 
 
 def _plan(
-    specifications: Sequence[dict[str, Any]], entries: Sequence[Entry], rounds: int, seeds: Sequence[int]
+    specifications: Sequence[dict[str, Any]],
+    entries: Sequence[Entry],
+    rounds: int,
+    seeds: Sequence[int],
+    for_peers: Sequence[int],
 ) -> list[Unit]:
     """All units, in the order in which they are started."""
     groups: list[list[tuple[Entry, ...]]] = []
@@ -204,6 +213,7 @@ def _plan(
         for seed in seeds
         for place, specification in enumerate(specifications)
         for group in groups[place]
+        if group[0].fast or seed in for_peers
     ]
 
 

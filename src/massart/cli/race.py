@@ -46,6 +46,10 @@ def race(
         int, typer.Option(parser=whole_number, metavar="N", help="Rounds of each race; 1e6 is understood.")
     ] = 20_000,
     seeds: Annotated[int, typer.Option(min=1, help="Each world is raced with the seeds 0, 1, ..., SEEDS - 1.")] = 5,
+    peer_seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many of the seeds other packages' learners get: some are slow. All by default."),
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Processes; -1 for one per core. The numbers stay the same.")] = 1,
     report: Annotated[Path | None, typer.Option(help="Write a page (.html) that opens without a network.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw the curves to a .png, .svg or .pdf file.")] = None,
@@ -67,7 +71,7 @@ def race(
     outputs = _Outputs(report, figure, rows)
     try:
         outputs.check()
-        plan = _Plan(world or _every_world(), _field(learner or ["default"]), rounds, seeds, jobs, resume)
+        plan = _Plan(world or _every_world(), _field(learner or ["default"]), rounds, seeds, peer_seeds, jobs, resume)
         done = _run(plan, quiet)
         _tell(done, plan, outputs, json, quiet)
     except MassartError as error:
@@ -87,6 +91,7 @@ class _Plan(NamedTuple):
     learners: Sequence[str]
     rounds: int
     seeds: int
+    peer_seeds: int | None
     jobs: int
     resume: Path | None
 
@@ -142,8 +147,9 @@ def _field(learners: list[str]) -> list[str]:
     """The learners named, groups opened, each once."""
     from massart.learners import contestants
 
-    peers = [name for name in ("sklearn-log", "river-log", "vw") if name in contestants.names()]
-    groups = {"default": list(contestants.DEFAULT), "peers": peers, "all": contestants.names()}
+    installed = contestants.names()
+    peers: list[str] = [name for name in ("sklearn-log", "river-log", "vw") if name in installed]
+    groups: dict[str, list[str]] = {"default": [*contestants.DEFAULT], "peers": peers, "all": installed}
     named = [name for given in learners for name in given.split(",") if name]
     return list(dict.fromkeys(learner for name in named for learner in groups.get(name, [name])))
 
@@ -164,6 +170,7 @@ def _run(plan: _Plan, quiet: bool) -> _Done:
                 plan.learners,
                 rounds=plan.rounds,
                 seeds=plan.seeds,
+                peer_seeds=plan.peer_seeds,
                 jobs=plan.jobs,
                 resume=plan.resume,
                 progress=live,
@@ -191,7 +198,7 @@ def _tell(done: _Done, plan: _Plan, outputs: _Outputs, json: bool, quiet: bool) 
         say("nothing was finished, so there is nothing to report")
         return
     page = str(outputs.report or "race.html")
-    command = command_line(plan.worlds, plan.learners, plan.rounds, plan.seeds, page)
+    command = command_line(plan.worlds, plan.learners, plan.rounds, plan.seeds, page, plan.peer_seeds)
     note = f"This race was {done.interrupted}; the page shows what was done by then." if done.interrupted else None
     written = outputs.write(done.rows, command, note)
     if json:

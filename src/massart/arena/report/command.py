@@ -9,7 +9,14 @@ from massart.arena.report.rows import Row
 __all__ = ["command_line", "command_of"]
 
 
-def command_line(worlds: Iterable[str], learners: Iterable[str], rounds: int, seeds: int, report: str) -> str:
+def command_line(
+    worlds: Iterable[str],
+    learners: Iterable[str],
+    rounds: int,
+    seeds: int,
+    report: str,
+    peer_seeds: int | None = None,
+) -> str:
     """A `massart race` with everything spelled out, so that no default can change its meaning.
 
     >>> command_line(["kink"], ["massart"], 500, 2, "my race.html")
@@ -18,11 +25,14 @@ def command_line(worlds: Iterable[str], learners: Iterable[str], rounds: int, se
     parts = ["massart", "race", *worlds]
     for learner in learners:
         parts += ["--learner", learner]
-    return shlex.join([*parts, "--rounds", str(rounds), "--seeds", str(seeds), "--report", report])
+    parts += ["--rounds", str(rounds), "--seeds", str(seeds)]
+    if peer_seeds is not None:
+        parts += ["--peer-seeds", str(peer_seeds)]
+    return shlex.join([*parts, "--report", report])
 
 
 def command_of(rows: Sequence[Row]) -> str | None:
-    """The command that gives these rows, None when no command can: a world or learner of one's own, other seeds.
+    """The command that gives these rows, None when no command can: a world or learner of one's own, uneven seeds.
 
     >>> row = {"world": "kink", "noise_rate": 0.1, "margin": 0.05, "dimension": 20, "learner": "massart", "seed": 0,
     ...        "rounds": 500}
@@ -36,6 +46,8 @@ def command_of(rows: Sequence[Row]) -> str | None:
     declared = {(row["world"], row["noise_rate"], row["margin"], row["dimension"]) for row in rows}
     if any(is_own_world(*world) for world in declared) or not all(map(is_known_learner, learners)):
         return None
-    if seeds != set(range(len(seeds))):
+    if seeds != set(range(len(seeds))) or len({(row["learner"], row["seed"]) for row in rows}) < len(seeds) * len(
+        learners
+    ):
         return None
     return command_line(worlds, learners, max(row["rounds"] for row in rows), len(seeds), "race.html")

@@ -4,7 +4,16 @@ from html import escape
 
 from massart.arena.report.palette import BOUND_DARK, BOUND_LIGHT, Style
 from massart.arena.report.summary import Race, Standing, Verdict, WorldResult
-from massart.arena.report.wording import count, failures, promise_words, rate, signed, verdict_words, world_facts
+from massart.arena.report.wording import (
+    count,
+    failures,
+    fewer_seeds,
+    promise_words,
+    rate,
+    signed,
+    verdict_words,
+    world_facts,
+)
 
 __all__ = ["learners_section", "overview_section", "world_section"]
 
@@ -92,6 +101,7 @@ def _standings_table(world: WorldResult) -> str:
         lines.append(bound_line)
     seeds = f"{world.seeds} seed{'' if world.seeds == 1 else 's'}"
     about = f"{world.name} after {count(world.rounds)} rounds, mean over {seeds}, fewest mistakes first."
+    about = " ".join([about, *fewer_seeds(world)])
     columns = "".join(f'<th scope="col">{name}</th>' for name in heads)
     name = escape(world.name, quote=True)
     return f"""<div class="scroll" tabindex="0" role="region" aria-label="Standings in {name}">

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from massart.arena.report.rows import Row
 from massart.arena.report.summary import Race, Standing, Verdict, WorldResult, summarise
-from massart.arena.report.wording import count, failures, promise_words, rate, signed, verdict_words
+from massart.arena.report.wording import count, failures, fewer_seeds, promise_words, rate, signed, verdict_words
 
 __all__ = ["by_learner", "by_world", "table"]
 
@@ -40,7 +40,7 @@ def table(rows: Sequence[Row]) -> Table:
         for length, standing in zip(lengths, world.standings, strict=False):
             result.add_row(length, *_line(standing))
         result.add_section()
-    sentences = dict.fromkeys(words for world in race.worlds for words in failures(world))
+    sentences = dict.fromkeys(words for world in race.worlds for words in (*failures(world), *fewer_seeds(world)))
     result.caption = Text("\n".join(sentences)) if sentences else None
     return result
 

@@ -56,6 +56,15 @@ def verdict_words(standing: Standing) -> str:
     return str(standing.verdict)
 
 
+def fewer_seeds(world: WorldResult) -> list[str]:
+    """A sentence for the learners that ran with fewer seeds than the rest."""
+    by_count: dict[int, list[str]] = {}
+    for standing in world.standings:
+        if standing.rounds and standing.seeds < world.seeds:
+            by_count.setdefault(standing.seeds, []).append(standing.learner)
+    return [f"{', '.join(sorted(names))}: {_number(seeds, 'seed')} only." for seeds, names in sorted(by_count.items())]
+
+
 def failures(world: WorldResult) -> list[str]:
     """A sentence for each learner that raised."""
     return [f"{s.learner} failed at round {count(s.rounds)}: {s.error}" for s in world.standings if s.error]
