@@ -5,7 +5,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: test lint format bench race clean
 
-test: .venv/.dev
+test: .venv/.peers
 	$(BIN)/pytest -n auto --cov --cov-report=term
 
 lint: .venv/.dev
