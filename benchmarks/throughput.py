@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from report import Tick, console, machine, print_section, progress, write_json
 from workloads import FULL, QUICK, SEED, Sizes, dense_rows, sparse_rows
 
-CSR_WANTED = {peers.SGD: Wanted(at_least=1.8), peers.SGD_IN_ORDER: Wanted(at_least=1.8)}
-DENSE_WANTED = {peers.SGD: Wanted(at_least=3.0), peers.SGD_IN_ORDER: Wanted(at_least=3.0)}
+CSR_WANTED = {peers.SGD: Wanted(at_least=1.8)}
+DENSE_WANTED = {peers.SGD: Wanted(at_least=3.0)}
 SINGLE_WANTED = {peers.RIVER: Wanted(at_least=4.0), vowpal.READY: Wanted(at_least=1.0)}
 
 

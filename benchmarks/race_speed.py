@@ -1,0 +1,73 @@
+"""Rounds per second of a race: world, learner and bookkeeping together, in dimension 20.
+
+    python benchmarks/race_speed.py
+
+Worlds written beforehand are drawn in chunks and learned in chunks; adaptive ones look at the learner's weights before
+every round. Processor time, the best of three tries.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from massart import arena, worlds
+from massart.learners import contestants
+
+WANTED = {False: 1_000_000, True: 200_000}  # adaptive or not
+ROUNDS = {False: 400_000, True: 40_000}
+NAMES = ("masked-margin", "sacrificed-minority", "random-noise", "worst-point", "hunted-minority")
+LEARNERS = (
+    "massart",
+    "massart-fixed",
+    "massart-adagrad",
+    "paper",
+    "perceptron",
+    "logistic",
+    "adaptive-logistic",
+    "arow",
+)
+
+
+def rounds_per_second(world: str, learner: str, tries: int) -> float:
+    """The best of a few tries, after one short race that compiles what is needed."""
+    made = worlds.make(world, seed=0)
+    rounds = ROUNDS[made.adaptive]
+    arena.race([learner], made, 100)
+    best = float("inf")
+    for _ in range(tries):
+        start = time.process_time()
+        arena.race([learner], made, rounds)
+        best = min(best, time.process_time() - start)
+    return rounds / best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tries", type=int, default=3)
+    parser.add_argument("--all", action="store_true", help="every compiled learner, the pool included")
+    parser.add_argument("--json", type=Path, help="write the numbers here")
+    options = parser.parse_args()
+    learners = contestants.names(peers=False) if options.all else LEARNERS
+    table = Table("learner", *NAMES, title="Thousand rounds per second; 1,000 wanted, 200 in adaptive worlds")
+    found: dict[str, dict[str, float]] = {}
+    for learner in learners:
+        if learner == "exponential-net":  # only in three dimensions
+            continue
+        found[learner] = {name: rounds_per_second(name, learner, options.tries) for name in NAMES}
+        cells = []
+        for name, speed in found[learner].items():
+            enough = speed >= WANTED[worlds.make(name).adaptive]
+            cells.append(f"{speed / 1000:,.0f}{'' if enough else ' (miss)'}")
+        table.add_row(learner, *cells)
+    Console(width=110).print(table)
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()
