@@ -112,7 +112,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._check_parameters()
             X, y = validate_data(self, X, y, reset=True, **_FORMATS)
             check_classification_targets(y)
-            rows = self._rows(X).check(scaled=bool(self.normalize))
+            rows = self._rows(X).check()
             weight = check_weights(sample_weight, rows.count)
             if not weight.any():
                 raise InvalidDataError(
@@ -167,7 +167,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             labels = self._label_numbers(column_or_1d(y), known, rows.count)
             weight, order = NO_WEIGHT, None
             if sample_weight is not None:
-                rows = rows.check(scaled=bool(self.normalize))  # those of weight 0, too
+                rows = rows.check()  # those of weight 0, too
                 weight = check_weights(sample_weight, rows.count)
                 order = np.flatnonzero(weight).astype(np.uint64)
             learner = self._new_learner(known.size, rows.width, self._draw_seed()) if first else self._learner
@@ -191,7 +191,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise
 
     def _rows(self, X: Any) -> Rows:
-        return Rows.of(X, getattr(self, "feature_names_in_", None))
+        return Rows.of(X, getattr(self, "feature_names_in_", None), scaled=bool(self.normalize))
 
     def _check_parameters(self) -> None:
         for name in ("noise_rate", "margin", "horizon"):

@@ -99,8 +99,6 @@ class Experts:
     ) -> NDArray[np.int64]:
         """Predict, then learn, rows in the given order, all or none; return the class numbers predicted."""
         sure = rows.checked or rows.count == 1  # a kernel refuses a row before it learns from it
-        if not sure and rows.size < self._V.shape[0]:
-            rows, sure = rows.check(scaled=bool(self._rules[0, kernel.UNIT])), True  # cheaper than a copy to go back to
         state = (self._S, self._losses, self._gaps, self._totals)
         own = (self._V, average, *state)
         before = None if sure else [array.copy() for array in own]
@@ -119,7 +117,7 @@ class Experts:
 
     def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
         """For one pool: predict, then learn, each row with its label -1 or +1; return the predictions, -1 or +1."""
-        rows = X if isinstance(X, Rows) else Rows.of(X)
+        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self._rules[0, kernel.UNIT]))
         labels = (np.asarray(y) > 0).astype(np.int64)
         return np.where(self.learn_rows(rows, labels) == 1, 1.0, -1.0)
 

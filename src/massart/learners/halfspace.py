@@ -118,7 +118,7 @@ class Halfspace:
 
     def learn_many(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.float64]:
         """Predict, then learn, each row of an array or CSR matrix in turn; return the scores that were predictions."""
-        rows = X if isinstance(X, Rows) else Rows.of(X)
+        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self._rule[kernel.UNIT]))
         labels = np.asarray(y)
         if rows.width != self._v.size - 1:
             raise InvalidDataError(f"X has {rows.width} columns, but this learner takes {self._v.size - 1} features")
@@ -128,7 +128,7 @@ class Halfspace:
         if sample_weight is None:
             self.learn_rows(rows, labels.astype(np.int8), scores=scores)
             return scores
-        rows = rows.check(scaled=bool(self._rule[kernel.UNIT]))
+        rows = rows.check()
         weight = check_weights(sample_weight, rows.count)
         order = np.flatnonzero(weight).astype(np.uint64)
         self.learn_rows(rows, labels.astype(np.int8), weight, order, scores=scores[: order.size])
@@ -148,8 +148,6 @@ class Halfspace:
         `average` (of v's size) accumulates what `summed` needs; `scores` takes the scores that were predictions.
         """
         sure = rows.checked or rows.count == 1  # a kernel refuses a row before it learns from it
-        if not sure and rows.size < self._v.size:
-            rows, sure = rows.check(scaled=bool(self._rule[kernel.UNIT])), True  # cheaper than a copy to go back to
         before = None if sure else (self._v.copy(), self._s.copy(), average.copy())
         learn = kernel.learn_dense if rows.csr is None else kernel.learn_csr
         for data, batch, place in rows.parts(order, y, weight):

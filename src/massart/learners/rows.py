@@ -38,8 +38,9 @@ Batch = tuple[int, NDArray[np.uint64], NDArray[Any], NDArray[np.float64]]  # cou
 class Rows:
     """A batch of rows, dense or CSR, as the kernels take them: nothing is copied that need not be.
 
-    Kernels may trust the indices. Values that are not finite are found by `check`, or by the kernel on its way, which
-    then returns the place; `refuse` says what is wrong there.
+    Sparse rows are checked when they are taken. Dense ones need not be: a kernel finds a value that is not finite on
+    its way and returns the place, and a copy of the weights to go back to is never more than a row; `refuse` says
+    what is wrong there. `check` looks at all rows beforehand.
     """
 
     dense: NDArray[Any] | None  # (count, width) float32 or float64
@@ -47,26 +48,30 @@ class Rows:
     count: int
     width: int
     names: Sequence[str] | None = None  # of the columns, for messages
+    longest: float = np.inf  # that a row may be
     checked: bool = False
 
     @classmethod
-    def of(cls, X: Any, names: Sequence[str] | None = None) -> "Rows":
+    def of(cls, X: Any, names: Sequence[str] | None = None, *, scaled: bool = True) -> "Rows":
         """Take a 2-dimensional array of real numbers or a sparse matrix.
+
+        Rows that will not be `scaled` to norm 1 may be no longer than 1e50.
 
         >>> Rows.of(np.eye(2)).count
         2
         """
+        longest = np.inf if scaled else LARGEST
         if sparse.issparse(X):
-            return cls._of_csr(X.tocsr(), names)
+            return cls._of_csr(X.tocsr(), names, longest).check()
         X = np.asarray(X)
         if X.ndim != 2 or X.dtype.kind not in "fiub":
             raise InvalidDataError(
                 f"X is an array of {X.dtype} with {X.ndim} dimensions: give real numbers, one row per example"
             )
-        return cls(_frozen(_floats(X)), None, X.shape[0], X.shape[1], names)
+        return cls(_frozen(_floats(X)), None, X.shape[0], X.shape[1], names, longest)
 
     @classmethod
-    def _of_csr(cls, X: Any, names: Sequence[str] | None) -> "Rows":
+    def _of_csr(cls, X: Any, names: Sequence[str] | None, longest: float) -> "Rows":
         if X.indptr.shape != (X.shape[0] + 1,) or X.indices.shape != X.data.shape:
             raise InvalidDataError(
                 f"The sparse matrix X of shape {X.shape} has {X.indptr.size} row pointers, {X.indices.size} indices "
@@ -80,38 +85,34 @@ class Rows:
         if verdict == kernel.NOT_CANONICAL:
             X = X.copy()
             X.sum_duplicates()
-            return cls._of_csr(X, names)
+            return cls._of_csr(X, names, longest)
         if verdict == kernel.OUT_OF_RANGE:
             raise InvalidDataError(
                 f"Row {row} (counted from 0) of the sparse matrix X has an index outside its {X.shape[1]} columns, "
                 "or row pointers that do not fit its data: build it again with scipy.sparse.csr_matrix. "
                 "Nothing was learned from this batch."
             )
-        return cls(None, (_frozen(_floats(X.data)), indices, indptr), X.shape[0], X.shape[1], names)
+        return cls(None, (_frozen(_floats(X.data)), indices, indptr), X.shape[0], X.shape[1], names, longest)
 
-    def check(self, *, scaled: bool = True) -> "Rows":
-        """These rows, if all of them are finite; rows that will not be `scaled` may be no longer than 1e50.
+    def check(self) -> "Rows":
+        """These rows, if all of them are finite and none is too long.
 
         >>> Rows.of(np.array([[1.0, 2.0], [np.nan, 0.0]])).check()
         Traceback (most recent call last):
         massart.errors.InvalidDataError: Input X contains NaN at row 1, column 0 (counted from 0): drop the row or ...
         """
-        longest = np.inf if scaled else LARGEST
+        if self.checked:
+            return self
         if self.csr is not None:
-            bad = kernel.check_values(self.csr[0], self.csr[2], longest)
+            bad = kernel.check_values(self.csr[0], self.csr[2], self.longest)
             if bad >= 0:
                 raise self.refusal(bad)
         else:
             for block, start in self._blocks(_NO_ORDER):
-                bad = kernel.check_dense(block, longest)
+                bad = kernel.check_dense(block, self.longest)
                 if bad >= 0:
                     raise self.refusal(start + bad)
         return replace(self, checked=True)
-
-    @property
-    def size(self) -> int:
-        """Values held: a copy of weights is cheap beside them, if there are no more of those."""
-        return int(self.csr[0].size) if self.csr is not None else self.count * self.width
 
     def refusal(self, row: int) -> InvalidDataError:
         """What is wrong with a row that is not sound."""
