@@ -28,9 +28,9 @@ Where this differs from the paper's box, and why (numbers as in docs/paper-to-co
 3. Without a horizon, round t uses the slack, floor and step of horizon t (the analysis is per round).
 4. A row may carry an importance weight c: its gradient is multiplied by c.
 
-State is plain arrays, so that it can be cached, copied, saved and compared bit for bit. Sums run in the order of
-the columns and no `fastmath` flag lets the compiler change that: a dense row, its CSR form and the row alone then
-give the same bits. They have to, because w.x = 0 is a cliff: rounding that differs once decides a prediction later.
+State is plain arrays, to be cached, copied, saved and compared bit for bit. No `fastmath` flag lets the compiler add
+up in another order than the columns' (their two halves side by side): a dense row, its CSR form and the row alone give
+the same bits. They have to, for w.x = 0 is a cliff: one rounding that differs decides a prediction later.
 """
 
 from math import sqrt
@@ -153,8 +153,7 @@ def _refold(v: Any, s: Any) -> None:
 def _read(x: Any, v: Any, bias: float) -> Any:
     """v.x and |x|^2 of a dense row, the constant coordinate included; the two halves add up side by side."""
     d, half = np.uint64(x.size), np.uint64(x.size // 2)
-    dot, square = v[d] * bias, bias * bias
-    dot2, square2 = 0.0, 0.0
+    dot, square, dot2, square2 = v[d] * bias, bias * bias, 0.0, 0.0
     for j in range(half):
         a, a2 = np.float64(x[j]), np.float64(x[half + j])
         dot += a * v[j]
@@ -183,8 +182,8 @@ def learn_dense(X: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: A
 
     `batch` is (count, order, y, weight): round t is row order[t], or row t if `order` is empty, with label y and
     weight 1 if `weight` is empty. `scores[t]`, unless `scores` is empty, becomes w.x (x scaled) as it was before round
-    t. `z` is empty, or of v's length and then keeps the running average. The last entry of v belongs to the
-    constant coordinate. Rounds before a row that is not sound have been learned: who calls has a copy to go back to.
+    t. `z` is empty, or of v's length and then keeps the running average. The last entry of v belongs to the constant.
+    Rounds before a row that is not sound have been learned: who calls has a copy to go back to.
     """
     count, order, y, weight = batch
     bias = rule[BIAS]
@@ -216,8 +215,7 @@ def learn_csr(rows: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: 
     for t in range(count):
         i = order[t] if order.size > 0 else np.uint64(t)
         start, stop = np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])
-        dot, square = v[last] * bias, bias * bias
-        dot2, square2 = 0.0, 0.0
+        dot, square, dot2, square2 = v[last] * bias, bias * bias, 0.0, 0.0
         p = start
         while p < stop and indices[p] < half:
             a = np.float64(data[p])
@@ -276,7 +274,7 @@ def learn_row(x: Any, y: float, c: float, rule: Any, v: Any, s: Any) -> float:
 # Experts of a class are mixed by AdaHedge (de Rooij, van Erven, Gruenwald, Koolen 2014): weights exp(-L ln E / gap)
 # with L the experts' losses so far; its price is at most 2 * gap, without a learning rate or a horizon.
 # totals: float64 (TOTALS_SIZE,), the predictions of the whole
-TOTAL_ROUNDS, TOTAL_MISTAKES, TOTAL_WEIGHT, TOTAL_WEIGHT2, TOTAL_HEAVIEST, TOTAL_WRONG, TOTALS_SIZE = range(7)
+TOTAL_ROUNDS, TOTAL_MISTAKES, TOTAL_WEIGHT, TOTAL_WEIGHT2, TOTAL_WRONG, TOTALS_SIZE = range(6)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -293,10 +291,8 @@ def _mixture(losses: Any, gap: float, p: Any) -> None:
     """AdaHedge's weights p over the experts of one class."""
     best = losses.min()
     for e in range(losses.size):
-        if gap > 0.0:
-            p[e] = np.exp((best - losses[e]) * np.log(losses.size) / gap)
-        else:
-            p[e] = 1.0 if losses[e] == best else 0.0
+        lead = best - losses[e]
+        p[e] = np.exp(lead * np.log(losses.size) / gap) if gap > 0.0 else np.float64(lead == 0.0)
     p /= p.sum()
 
 
@@ -346,7 +342,6 @@ def _play(dots: Any, square: float, label: int, c: float, seed: Any, rules: Any,
     totals[TOTAL_ROUNDS] += 1.0
     totals[TOTAL_WEIGHT] += c
     totals[TOTAL_WEIGHT2] += c * c
-    totals[TOTAL_HEAVIEST] = max(totals[TOTAL_HEAVIEST], c)
     if answer != label:
         totals[TOTAL_MISTAKES] += 1.0
         totals[TOTAL_WRONG] += c
