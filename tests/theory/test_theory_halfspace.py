@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
 
 from massart import theory
+from massart.errors import InvalidParameterError
 
 EXACT = settings(derandomize=True, max_examples=150, deadline=None)
 noise_rates = st.floats(0.0, 0.499)
@@ -264,3 +265,8 @@ def test_rounds_until_is_the_smallest(noise, gamma, tolerance):
         if rounds > 1:
             assert bound(noise, gamma, rounds - 1) - noise * (rounds - 1) > tolerance * (rounds - 1)
     assert theory.rounds_until_worthwhile(noise, gamma, tolerance) == rounds
+
+
+def test_a_bound_that_never_comes_near_is_refused_rather_than_waited_for():
+    with pytest.raises(InvalidParameterError, match="this bound does not come within it"):
+        theory.rounds_until(lambda noise, margin, rounds: (noise + 0.08) * rounds, 0.12, 0.1, 0.05)

@@ -9,6 +9,7 @@ of g is known: (1 - noise_rate)/margin after a mistake, noise_rate/margin after 
 import math
 from collections.abc import Callable
 
+from massart.errors import InvalidParameterError
 from massart.theory.conditions import (
     check_margin,
     check_mistakes,
@@ -35,6 +36,8 @@ __all__ = [
     "rounds_until_worthwhile",
     "squared_gradients_bound",
 ]
+
+_FOREVER = 10**60  # rounds
 
 
 def excess_mistake_probability(noise_rate: float, flip_rate: float, agrees: bool) -> float:
@@ -225,7 +228,8 @@ def rounds_until(
 ) -> int:
     """Find the smallest T >= 1 with mistake_bound(noise_rate, margin, T) / T <= noise_rate + tolerance.
 
-    The excess per round has to fall with T, as it does for every bound of this package.
+    The excess per round has to fall with T, as it does for every bound of this package; a bound that does not come
+    within the tolerance in 10^60 rounds is refused.
 
     >>> rounds_until(fixed_mistake_bound, noise_rate=0.0, margin=0.1, tolerance=0.01)
     10000
@@ -239,6 +243,11 @@ def rounds_until(
     high = 1
     while not enough(high):
         high *= 2
+        if high > _FOREVER:
+            raise InvalidParameterError(
+                f"tolerance={tolerance}: this bound does not come within it at noise_rate={noise_rate} and "
+                f"margin={margin}, however many rounds there are; allow more"
+            )
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
