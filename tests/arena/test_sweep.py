@@ -295,3 +295,16 @@ def test_peers_may_have_fewer_seeds():
     assert fewer == [row for row in every if row["learner"] == "massart" or row["seed"] == 0]
     with pytest.raises(InvalidParameterError, match="peer_seeds"):
         arena.sweep(["kink"], ["massart"], rounds=60, seeds=3, peer_seeds=0)
+
+
+def test_workers_do_not_hear_ctrl_c():
+    program = (
+        "import signal, sys\n"
+        "from joblib import Parallel, delayed\n"
+        "import massart.arena\n"
+        "with sys.modules['massart.arena.sweep']._workers_ignore_interrupts():\n"
+        "    found = Parallel(2)(delayed(signal.pthread_sigmask)(signal.SIG_BLOCK, []) for _ in range(4))\n"
+        "print(all(signal.SIGINT in mask for mask in found), signal.pthread_sigmask(signal.SIG_BLOCK, []))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[0] == "True set()"

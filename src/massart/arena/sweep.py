@@ -266,6 +266,9 @@ def _workers_ignore_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
+    from multiprocessing import resource_tracker  # noqa: PLC0415 - only with several processes
+
+    resource_tracker.ensure_running()  # who starts it later unblocks the signal again (Python 3.11 and 3.12)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
