@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.errors import InvalidParameterError
+from massart import theory
 from massart.kernels import halfspace as kernel
 from massart.learners.rules import deviation, regret_bound
 
@@ -51,16 +51,9 @@ class Certificate:
         )
 
 
-def check_confidence(confidence: float) -> float:
-    """A probability strictly between 0 and 1."""
-    if not 0 < confidence < 1:
-        raise InvalidParameterError(f"confidence={confidence!r}: give a probability strictly between 0 and 1, as 0.99")
-    return float(confidence)
-
-
 def certify(rule: NDArray[np.float64], s: NDArray[np.float64], confidence: float) -> Certificate:
     """The certificate of one halfspace."""
-    check_confidence(confidence)
+    theory.check_confidence(confidence)
     noise_rate, regret = float(rule[kernel.ETA]), regret_bound(rule, s)
     expected = noise_rate * float(s[kernel.WEIGHT]) + regret
     surely = expected + deviation(rule, s, confidence)
@@ -90,7 +83,7 @@ def certify_mixture(
     bound speaks for its class; the price of the mixture, 2 * gap, and of drawing an expert by chance, come on top.
     With several classes a wrong answer needs a wrong halfspace, so the bounds of the classes add up.
     """
-    check_confidence(confidence)
+    theory.check_confidence(confidence)
     classes = gaps.size
     experts = rules.shape[0] // classes
     doubt = (1 - confidence) / (classes * (experts + 1))

@@ -99,16 +99,13 @@ def deviation(rule: NDArray[np.float64], s: NDArray[np.float64], confidence: flo
     if s[kernel.ROUNDS] == 0:
         return 0.0
     margin = float(rule[kernel.GAMMA] if rule[kernel.KIND] != kernel.PAPER else s[kernel.FLOOR])
-    keywords: dict[str, Any] = {
-        "squared_weights": float(s[kernel.WEIGHT2]),
-        "largest_weight": float(s[kernel.HEAVIEST]),
-    }
     return theory.deviation(
         float(rule[kernel.ETA]),
         margin / max(1.0, float(s[kernel.LONGEST2]) ** 0.5),
         confidence,
         float(s[kernel.ROUNDS]),
-        **keywords,
+        squared_weights=float(s[kernel.WEIGHT2]),
+        largest_weight=float(s[kernel.HEAVIEST]),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.worlds.base import Chunk, Matrix, Region, Round, Seed, Weights
+from massart.worlds.base import Chunk, Matrix, Region, Round, Weights
 from massart.worlds.halfspace import HalfspaceWorld
 from massart.worlds.ranges import whole_number
 
@@ -31,14 +31,7 @@ class AdaptiveWorld(HalfspaceWorld):
     adaptive = True
     bayes_error = None
 
-    def __init__(
-        self,
-        noise_rate: float | None = None,
-        margin: float | None = None,
-        dimension: int | None = None,
-        seed: Seed = 0,
-    ) -> None:
-        super().__init__(noise_rate, margin, dimension, seed)
+    def _declare(self) -> None:
         self.regions = self._regions()
 
     def _regions(self) -> tuple[Region, ...]:

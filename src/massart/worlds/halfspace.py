@@ -1,5 +1,6 @@
 """Worlds whose noise rate, margin and dimension one may choose within the world's range."""
 
+from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ __all__ = ["HalfspaceWorld"]
 
 
 class HalfspaceWorld(World):
-    """A world with target `e2`; a subclass declares its defaults and its largest margin."""
+    """A world with target `e2`; a subclass gives its defaults, its largest margin and its regions."""
 
     default_noise_rate: ClassVar[float]
     default_margin: ClassVar[float]
@@ -38,3 +39,8 @@ class HalfspaceWorld(World):
         self.dimension = whole_number(self.name, "dimension", dimension, least=2)
         self.target = np.zeros(self.dimension)
         self.target[1] = 1.0
+        self._declare()
+
+    @abstractmethod
+    def _declare(self) -> None:
+        """Set what follows from noise rate and margin: the regions and, where it is known, the Bayes error."""

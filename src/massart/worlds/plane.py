@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from massart.worlds.base import Chunk, Matrix, Region, Seed
+from massart.worlds.base import Chunk, Matrix, Region
 from massart.worlds.halfspace import HalfspaceWorld
 from massart.worlds.oblivious import ObliviousWorld, flip
 from massart.worlds.sphere import complete
@@ -33,14 +33,7 @@ class PlaneWorld(HalfspaceWorld, ObliviousWorld):
 
     plane: Matrix  # (points, 2): the points, in the order of `regions`
 
-    def __init__(
-        self,
-        noise_rate: float | None = None,
-        margin: float | None = None,
-        dimension: int | None = None,
-        seed: Seed = 0,
-    ) -> None:
-        super().__init__(noise_rate, margin, dimension, seed)
+    def _declare(self) -> None:
         points = self._points()
         self.plane = np.array([point.plane for point in points])
         self.regions = tuple(Region(point.name, point.flip_rate, point.mass) for point in points)

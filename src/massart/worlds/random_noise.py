@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from massart.worlds.base import Chunk, Region, Seed
+from massart.worlds.base import Chunk, Region
 from massart.worlds.halfspace import HalfspaceWorld
 from massart.worlds.oblivious import ObliviousWorld, flip
 
@@ -32,14 +32,7 @@ class RandomNoise(HalfspaceWorld, ObliviousWorld):
     default_noise_rate: ClassVar[float] = 0.1
     default_margin: ClassVar[float] = 0.1
 
-    def __init__(
-        self,
-        noise_rate: float | None = None,
-        margin: float | None = None,
-        dimension: int | None = None,
-        seed: Seed = 0,
-    ) -> None:
-        super().__init__(noise_rate, margin, dimension, seed)
+    def _declare(self) -> None:
         self.regions = (Region("all", self.noise_rate, 1.0),)
         self.bayes_error = self.noise_rate
 
