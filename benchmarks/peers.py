@@ -13,6 +13,7 @@ from massart import Halfspace, MassartClassifier
 
 MARGIN = 0.05
 BATCH_BASELINE = "massart"
+POOL, TOLD = "massart, told nothing", "massart, told both"
 SINGLE_BASELINE = "massart Halfspace"
 SGD, SGD_IN_ORDER = "SGDClassifier", "SGDClassifier in order"
 RIVER = "river"
@@ -22,25 +23,46 @@ def _classifier() -> MassartClassifier:
     return MassartClassifier(noise_rate=NOISE_RATE, margin=MARGIN)
 
 
-def batch(X: Any, y: NDArray[np.int64]) -> list[Contender]:
+def _of_batch(X: Any, y: NDArray[np.int64], name: str, measures: str, new: Callable[[], Any]) -> Contender:
     """Calls of partial_fit with all rows in memory, on an estimator that is new in every round."""
 
-    def contender(name: str, measures: str, new: Callable[[], Any]) -> Contender:
-        def run() -> Elapsed:
-            estimator = new()
-            return stopwatch(lambda: estimator.partial_fit(X, y, classes=[-1, 1]))
+    def run() -> Elapsed:
+        estimator = new()
+        return stopwatch(lambda: estimator.partial_fit(X, y, classes=[-1, 1]))
 
-        return Contender(name, measures, X.shape[0], run)
+    return Contender(name, measures, X.shape[0], run)
 
+
+def _sgd(X: Any, y: NDArray[np.int64]) -> list[Contender]:
     return [
-        contender(BATCH_BASELINE, "MassartClassifier.partial_fit", _classifier),
-        contender(
+        _of_batch(
+            X,
+            y,
             SGD,
             "log loss, partial_fit (it shuffles the rows)",
             lambda: SGDClassifier(loss="log_loss", random_state=SEED),
         ),
-        contender(SGD_IN_ORDER, "the same with shuffle=False", lambda: SGDClassifier(loss="log_loss", shuffle=False)),
-        contender("Perceptron", "partial_fit (it shuffles the rows)", lambda: Perceptron(random_state=SEED)),
+        _of_batch(
+            X, y, SGD_IN_ORDER, "the same with shuffle=False", lambda: SGDClassifier(loss="log_loss", shuffle=False)
+        ),
+    ]
+
+
+def batch(X: Any, y: NDArray[np.int64]) -> list[Contender]:
+    """One learner that knows noise rate and margin, and scikit-learn's."""
+    return [
+        _of_batch(X, y, BATCH_BASELINE, "MassartClassifier.partial_fit", _classifier),
+        *_sgd(X, y),
+        _of_batch(X, y, "Perceptron", "partial_fit (it shuffles the rows)", lambda: Perceptron(random_state=SEED)),
+    ]
+
+
+def pool(X: Any, y: NDArray[np.int64]) -> list[Contender]:
+    """The dozen experts of MassartClassifier(), the one learner that was told everything, and scikit-learn's."""
+    return [
+        _of_batch(X, y, POOL, "MassartClassifier().partial_fit", lambda: MassartClassifier(random_state=SEED)),
+        _of_batch(X, y, TOLD, "MassartClassifier(noise_rate, margin).partial_fit", _classifier),
+        *_sgd(X, y),
     ]
 
 

@@ -23,6 +23,7 @@ from workloads import FULL, QUICK, SEED, Sizes, dense_rows, sparse_rows
 
 CSR_WANTED = {peers.SGD: Wanted(at_least=1.8)}
 DENSE_WANTED = {peers.SGD: Wanted(at_least=3.0)}
+POOL_WANTED = {peers.TOLD: Wanted(at_least=0.25), peers.SGD: Wanted(at_least=0.5)}
 SINGLE_WANTED = {peers.RIVER: Wanted(at_least=4.0), vowpal.READY: Wanted(at_least=1.0)}
 
 
@@ -89,6 +90,29 @@ def dense_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
     return batch_section("Dense in memory", X, y, DENSE_WANTED, sizes, repeats, tick)
 
 
+def pool_csr_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
+    X, y = sparse_rows(sizes.rows, sizes.sparse_columns, sizes.sparse_nonzeros)
+    return _pool_section(f"Told nothing, CSR, {sizes.sparse_nonzeros} non-zeros per row", X, y, repeats, tick)
+
+
+def pool_dense_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
+    X, y = dense_rows(sizes.rows, sizes.dense_columns)
+    return _pool_section("Told nothing, dense", X, y, repeats, tick)
+
+
+def pool_few_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
+    """At most 64 features: four more experts, one of them with a full matrix."""
+    X, y = dense_rows(sizes.rows, sizes.few_columns)
+    return _pool_section("Told nothing, dense, few features", X, y, repeats, tick, judged=False)
+
+
+def _pool_section(
+    title: str, X: Any, y: NDArray[np.int64], repeats: int, tick: Tick, *, judged: bool = True
+) -> Section:
+    about = f"{X.shape[0]:,} x {X.shape[1]:,}, {X.dtype}."
+    return versus_section(title, about, peers.pool(X, y), {}, POOL_WANTED if judged else {}, repeats, tick)
+
+
 def single_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
     X, y = dense_rows(sizes.single_rows, sizes.single_columns)
     contenders, absent = gather(
@@ -105,6 +129,9 @@ def single_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
 SECTIONS: dict[str, Callable[[Sizes, int, Tick], Section]] = {
     "csr": csr_section,
     "dense": dense_section,
+    "pool-csr": pool_csr_section,
+    "pool-dense": pool_dense_section,
+    "pool-few": pool_few_section,
     "single": single_section,
     "rows": growth.rows_section,
     "nonzeros": growth.nonzeros_section,

@@ -19,6 +19,7 @@ class Sizes:
     sparse_columns: int = 47_236
     sparse_nonzeros: int = 75
     dense_columns: int = 100
+    few_columns: int = 30
     single_columns: int = 50
     single_rows: int = 60_000
     slow_rows: int = 3_000  # for peers that spend tens of microseconds in Python on each row

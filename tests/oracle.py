@@ -126,3 +126,196 @@ class AdaHedge:
             mixed = -np.log(p @ np.exp(-rate * losses)) / rate
         self.gap += max(0.0, p @ losses - mixed)
         return p
+
+
+LEAST = 1e-200  # squares below that count as that
+
+
+def coin(seed, number):
+    """The `number`-th output of SplitMix64 with this seed, as a uniform number in [0, 1)."""
+    h = (seed + number * 0x9E3779B97F4A7C15) % 2**64
+    h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    h = (h ^ (h >> 27)) * 0x94D049BB133111EB % 2**64
+    return ((h ^ (h >> 31)) >> 11) / 2**53
+
+
+class Mixture:
+    """kernels/mixture.py: AdaHedge with a lazy rate, the vote of scores, and the council; attributes as its totals.
+
+    Shares come from all losses, anew in every round: nothing is multiplied up.
+    """
+
+    def __init__(self, experts, sample=True, seed=0):
+        self.sample, self.seed = sample, seed
+        self.loss, self.power, self.size = np.zeros(experts), np.zeros(experts), np.ones(experts)
+        self.rounds, self.mistakes = 0, 0
+        self.weight = self.weight2 = self.heaviest = self.wrong = 0.0
+        self.expected = self.drawn = self.voted = 0.0
+        self.gap = self.rate = self.drawn_then = self.best_then = self.doubt = self.next = self.heard = 0.0
+        self.total_then = float(experts)
+        self.split, self.prior, self.lead = 0.0, 0.5, 0.0
+
+    def shares(self):
+        """Up to a factor; the leader had 1 when the rate was set."""
+        ahead = self.loss - self.best_then
+        return np.exp(-self.rate * ahead) if self.gap > 0 else np.where(ahead == 0, 1.0, 0.0)
+
+    def grown_gap(self):
+        """What draws lost less what the mixture lost, from the losses: no share can vanish."""
+        if self.gap == 0:
+            return 0.0
+        best = self.loss.min()
+        total = np.exp(-self.rate * (self.loss - best)).sum()
+        mixed = best - self.best_then - np.log(total / self.total_then) / self.rate
+        return max(self.gap, self.gap + self.drawn - self.drawn_then - mixed)
+
+    def set_rate(self, gap):
+        self.gap, self.rate = gap, np.log(self.loss.size) / gap if gap > 0 else 0.0
+        self.best_then, self.drawn_then, self.doubt, self.next = self.loss.min(), self.drawn, 0.0, 17 / 16 * self.rounds
+        self.size = np.sqrt(np.maximum(self.power, LEAST))
+        self.total_then = self.shares().sum()
+
+    @property
+    def favour(self):
+        """By how much the council's Prod weighs draws more than at first: exp(rate * lead), in units of `heaviest`."""
+        return np.exp(self.prior * self.lead / self.heaviest) if self.heaviest > 0 else 1.0
+
+    @property
+    def chance(self):
+        """Probability that the council answers with a draw."""
+        return self.prior * self.favour / (self.prior * self.favour + 1 - self.prior)
+
+    def convene(self, heaviest):
+        self.split *= (self.heaviest / heaviest) ** 2
+        self.heaviest = heaviest
+        self.prior = min(self.prior, 0.5 / np.sqrt(1 + self.split))
+        self.lead = heaviest / self.prior * np.clip(self.prior * self.lead / heaviest, -600, 600)
+
+    def round(self, scores, y, c=1.0):
+        """Answer, then learn; return the score of the answer."""
+        self.weight += c
+        self.weight2 += c * c
+        if c > self.heaviest:
+            self.convene(c)
+        shares, chance = self.shares(), self.chance
+        p = shares / shares.sum()
+        vote = shares / self.size @ scores
+        given, toss = vote / shares.sum(), coin(self.seed, self.rounds)
+        if self.sample and toss < chance:
+            e = min(int(np.searchsorted(np.cumsum(p), toss / chance, side="right")), p.size - 1)
+            given = scores[e] / np.sqrt(max(self.power[e], LEAST))
+
+        miss = ((scores >= 0) != (y > 0)).astype(float)
+        wrong, missed, before = p @ miss, float((vote >= 0) != (y > 0)), self.loss.min()
+        self.loss = self.loss + c * miss
+        self.rounds += 1
+        self.mistakes += (given >= 0) != (y > 0)
+        self.wrong += c * ((given >= 0) != (y > 0))
+        self.drawn += c * wrong
+        self.voted += c * missed
+        self.expected += c * (chance * wrong + (1 - chance) * missed if self.sample else missed)
+
+        split = c * (missed - wrong) / self.heaviest
+        self.lead += self.heaviest / self.prior * np.log(1 + self.prior * split)
+        self.split += split**2
+        if 4 * self.prior**2 * (1 + self.split) > 17 / 16:
+            self.convene(self.heaviest)
+        if self.rounds % 8 == 0 or self.rounds < 64:
+            self.heard += c
+            self.power += (np.minimum(scores**2, 1e300) - self.power) * c / self.heard
+
+        if self.gap == 0:
+            self.set_rate(wrong * c - (self.loss.min() - before))
+            return given
+        self.doubt += min(wrong * c, self.rate * c * c / 8)
+        due = self.rounds > self.next or self.shares().sum() < 1e-100
+        if 16 * self.doubt > self.gap or due:
+            gap = self.grown_gap()
+            self.doubt = gap - self.gap
+            if 16 * self.doubt > self.gap or due:
+                self.set_rate(gap)
+        return given
+
+
+class Pool:
+    """kernels/pool.py for dense rows: the experts one by one, each as it is usually written down."""
+
+    def __init__(self, d, grid, *, normalize=True, intercept=True, sample=True, seed=0, few=True):
+        self.unit, self.bias, self.few = normalize, float(intercept), few
+        self.V, self.diagonal = np.zeros(d + 1), np.zeros((d + 1, 4))
+        self.plain = [InverseMargin(d + 1, eta, gamma) for eta, gamma in grid]
+        self.scaled = np.zeros(4 + len(grid))  # sums of c * scale, for the averages,
+        self.summed = np.zeros((d + 1, 4 + len(grid)))  # and of c * w, which are what they are for
+        self.F, self.full = np.zeros((d + 1, d + 1)), np.zeros(d + 1)
+        self.mean, self.spread, self.centred = np.zeros(d), np.zeros(d), np.zeros((3, d + 1))
+        self.trend, self.tight, self.longest2 = 0.0, 0, 0.0
+        self.mixture = Mixture(4 + len(grid) + 1 + (4 if few else 0), sample, seed)
+
+    @staticmethod
+    def scale(plain):
+        return 1 / max(np.sqrt(2 * (plain.G**2 + plain.S)), np.linalg.norm(plain.theta))
+
+    def round(self, x, y, c=1.0):
+        """Answer, then learn, one row without its constant; return the score of the answer."""
+        m, x = self.mixture, np.append(x, self.bias)
+        length = np.linalg.norm(x)
+        short = x / length if self.unit and length > 0 else x  # as the plain experts learn it
+        self.longest2 = max(self.longest2, short @ short)
+        for e in self.plain:  # the caps cover the row
+            e.G = max(e.G, c * np.linalg.norm(short) * (1 - e.eta) / e.gamma)
+            e.w = self.scale(e) * e.theta
+        self.scaled += c * np.append(np.ones(4), [self.scale(e) for e in self.plain])
+        self.summed += c * np.column_stack([self.diagonal, *(e.w for e in self.plain)])
+
+        scores = [*(x @ self.diagonal), *(e.w @ x for e in self.plain), self.bias * self.trend]
+        deviation = np.sqrt(self.spread / m.weight) if m.weight > 0 else np.zeros(x.size - 1)
+        known = deviation > LEAST
+        z = np.append(np.where(known, (x[:-1] - self.mean) / np.where(known, deviation, 1), 0), self.bias)
+        if self.few:
+            scores += [np.clip(self.full @ x, -1e150, 1e150), *(self.centred @ z)]
+        scores = np.array(scores)
+        given = m.round(scores, y, c)
+
+        self.learn_diagonal(x, y, c, scores[:4])
+        for e in self.plain:
+            e.round(short, y, c)
+        self.trend += (y - self.trend) / 16
+        if self.few:
+            self.learn_centred(x, y, c, z, scores[-3:])
+            self.learn_full(x, y, c, scores[-4])
+        return given
+
+    def learn_diagonal(self, x, y, c, scores):
+        """AROW's step on the squared hinge loss at two paces, on the logistic loss at two others."""
+        first = 1 / np.maximum(x * x, LEAST)
+        first[-1] = 1.0
+        V = np.where(self.V > 0, self.V, first)
+        slopes = y * np.append(np.maximum(0, 1 - y * scores[:2]), 1 / (1 + np.exp(np.minimum(700, y * scores[2:]))))
+        step = np.array([1, 1 / 4, 16, 4]) * slopes / (x @ (V * x) + 100 / c)
+        self.diagonal += np.outer(V * x, step)
+        if y * scores[0] < 1 and self.mixture.rounds % 4 == 1:
+            self.V = np.where(x != 0, V / (1 + 4 * c * x * x * V / 100), self.V)
+
+    def learn_centred(self, x, y, c, z, scores):
+        """Logistic descent on standardised features, then their means and deviations (Welford)."""
+        width, weight = x.size, self.mixture.weight
+        step = np.sqrt(width) / max(width, z @ z) / np.sqrt(weight / c)
+        slopes = np.array([3, 1, 0.3]) * step * y / (1 + np.exp(np.minimum(700, y * scores)))
+        self.centred += np.outer(slopes, z)
+        away = x[:-1] - self.mean
+        self.mean = self.mean + away * (c / weight if self.bias else 0)
+        self.spread = self.spread + c * away * (x[:-1] - self.mean)
+
+    def learn_full(self, x, y, c, score):
+        """AROW with the full matrix: always at first, every sixteenth time after 2000."""
+        if y * score >= 1:
+            return
+        self.tight += 1
+        if self.tight > 2000 and self.tight % 16 != 0:
+            return
+        for j in np.flatnonzero((x != 0) & (self.F.diagonal() == 0)):
+            self.F[j, j] = 1 / max(x[j] ** 2, LEAST)
+        z = self.F @ x
+        damped = 1 / (max(0.0, x @ z) + 3 / c)
+        self.full = self.full + y * (1 - y * score) * damped * z
+        self.F = self.F - damped * np.outer(z, z)

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from massart import theory
 from massart.cli.bound import _promises
 from massart.cli.main import app
+from massart.learners.experts import MARGINS, MOST_EXPERTS, NOISE_RATES
 
 
 def massart(*arguments):
@@ -52,20 +53,36 @@ def test_rounds_until_it_is_worth_something_are_the_first(noise_rate, margin):
         line = lines[promise.result]
         for key, tolerance in (("rounds_to_beat_a_coin", 0.5 - noise_rate), ("rounds_to_come_within", 0.03)):
             first = line[key]
+            if first is None:  # the pool's grid holds no noise rate that is near enough
+                assert promise.bound(noise_rate, margin, 10**18) > (noise_rate + tolerance) * 10**18
+                continue
             assert promise.bound(noise_rate, margin, first) <= (noise_rate + tolerance) * first * (1 + 1e-9)
             if first > 1:
                 assert promise.bound(noise_rate, margin, first - 1) > (noise_rate + tolerance) * (first - 1)
 
 
 def test_the_pool_never_comes_near_a_noise_rate_between_those_of_its_grid():
-    assert bounds(0.12, 0.05, "1e6")["Theorem 7(c)"]["rounds_to_come_within"] is None
-    assert "never" in massart("bound", "--noise-rate", ".12", "--margin", ".05").stdout
+    between = str((NOISE_RATES[0] + NOISE_RATES[1]) / 2)
+    lines = bounds(between, 0.07, "1e6", "--within", "0.02")
+    assert lines.pop("Theorem 7(e)")["rounds_to_come_within"] is None
+    assert all(line["rounds_to_come_within"] is not None for line in lines.values())
+    shown = massart("bound", "--noise-rate", between, "--margin", ".07", "--within", "0.02").stdout
+    assert "never" in shown
+
+
+def test_the_pool_pays_for_all_its_experts_and_for_its_council():
+    noise_rate, margin = NOISE_RATES[1], MARGINS[0]
+    line = bounds(noise_rate, margin, "1e6")["Theorem 7(e)"]
+    one = theory.ftrl_mistake_bound(noise_rate, margin, 1e6)
+    mixing = theory.adahedge_price(MOST_EXPERTS, 1e6, one, laziness=17 / 16)
+    assert line["mistakes"] == pytest.approx(one + mixing + theory.council_price(1e6))
+    assert line["rounds_to_come_within"] is not None
 
 
 def test_where_the_pool_has_no_expert_it_says_so_and_the_rest_is_there():
     lines = bounds(0.1, 0.001, "1e6")
-    assert lines["Theorem 7(c)"]["mistakes"] is None
-    assert "no pair with" in lines["Theorem 7(c)"]["why"]
+    assert lines["Theorem 7(e)"]["mistakes"] is None
+    assert "no pair with" in lines["Theorem 7(e)"]["why"]
     assert lines["Theorem 1(b)"]["mistakes"] == theory.ftrl_mistake_bound(0.1, 0.001, 1e6)
     assert "no promise" in massart("bound", "--noise-rate", ".1", "--margin", ".001").stdout
 

@@ -19,25 +19,30 @@ def hedge_regret(losses, rate):
     return paid - totals.min()
 
 
-def adahedge_regret(losses):
-    """AdaHedge: the learning rate is ln N over the sum of past mixability gaps (follow the leaders while that is 0)."""
+def adahedge_regret(losses, laziness=1.0):
+    """AdaHedge: the learning rate is ln N over the sum of past mixability gaps (follow the leaders while that is 0).
+
+    A lazy one sets its rate anew only when the sum has grown by the factor `laziness`.
+    """
     experts = losses.shape[1]
-    totals, paid, gaps = np.zeros(experts), 0.0, 0.0
+    totals, paid, gaps, then = np.zeros(experts), 0.0, 0.0, 0.0
     for loss in losses:
         ahead = totals - totals.min()
-        if gaps == 0.0:
+        if then == 0.0:
             weights = (ahead == 0.0) / (ahead == 0.0).sum()
             mix = (totals + loss).min() - totals.min()
         else:
-            rate = math.log(experts) / gaps
+            rate = math.log(experts) / then
             weights = np.exp(-rate * ahead)
             weights /= weights.sum()
             mix = float(logsumexp(-rate * ahead) - logsumexp(-rate * (ahead + loss))) / rate
         mean = float(weights @ loss)
         gaps += max(0.0, mean - mix)
+        then = gaps if gaps > laziness * then else then
         paid += mean
         totals += loss
-    return paid - totals.min(), totals.min()
+    assert paid - totals.min() <= 2 * gaps + 1e-9
+    return paid - totals.min(), totals.min(), gaps
 
 
 def _loss_sequences(experts, rounds, seed):
@@ -64,8 +69,38 @@ def test_masters_keep_their_price(experts, rounds):
         assert anytime <= theory.hedge_price(experts, rounds) + 1e-9
         known = hedge_regret(losses, lambda _: math.sqrt(8 * log / rounds))
         assert known <= theory.hedge_known_horizon_price(experts, rounds) + 1e-9
-        regret, best = adahedge_regret(losses)
-        assert regret <= theory.adahedge_price(experts, rounds, best) + 1e-9
+        for laziness in (1.0, 17 / 16, 4.0):
+            regret, best, gaps = adahedge_regret(losses, laziness)
+            price = theory.adahedge_price(experts, rounds, best, laziness)
+            assert regret <= price + 1e-9
+            assert 2 * gaps <= price + 1e-9
+
+
+@pytest.mark.parametrize("weigh", [lambda t: 1.05**t, lambda t: 1.0 + t % 50, lambda t: 300.0 if t == 200 else 1.0])
+def test_weights_multiply_the_price_by_the_heaviest(weigh):
+    weights = np.array([weigh(t) for t in range(400)])
+    heaviest = weights.max()
+    for losses in _loss_sequences(5, 400, seed=1):
+        regret, best, gaps = adahedge_regret(losses * weights[:, None], 17 / 16)
+        price = heaviest * theory.adahedge_price(5, weights.sum() / heaviest, best / heaviest, 17 / 16)
+        assert regret <= min(price, 2 * gaps) + 1e-9 * heaviest
+
+
+def test_the_gap_is_bounded_by_the_variance_of_the_losses():
+    """The self-bounding step of Theorem 7(b), and that a price is at most about 3 times what fair coins cost."""
+    rng = np.random.default_rng(2)
+    experts, rounds, laziness = 16, 4000, 17 / 16
+    losses = (rng.random((rounds, experts)) < 0.5).astype(float)
+    _, best, gaps = adahedge_regret(losses, laziness)
+    log = laziness * math.log(experts)
+    assert gaps**2 <= 0.25 * rounds * log + (2 / 3 * log + 1) * gaps
+    assert theory.adahedge_price(experts, rounds, best, laziness) <= 3 * 2 * gaps
+
+
+def test_laziness_costs_its_root():
+    assert theory.adahedge_price(16, 10**6, 10**5, 1.0) == theory.adahedge_price(16, 10**6, 10**5)
+    exact, lazy = theory.adahedge_price(16, 10**8, 10**7), theory.adahedge_price(16, 10**8, 10**7, 17 / 16)
+    assert lazy / exact == pytest.approx(math.sqrt(17 / 16), rel=1e-3)
 
 
 def test_hedge_price_is_not_far_above_a_hard_sequence():
@@ -116,14 +151,27 @@ def test_loss_plus_price_is_monotone_and_concave_in_the_loss():
 def test_a_pool_follows_its_best_safe_expert():
     grid = [(0.05, 0.5), (0.1, 0.05), (0.2, 0.05), (0.1, 0.025), (0.4, 0.025)]
     rounds = 10**6
+
+    def price(experts, loss, rounds):
+        return theory.adahedge_price(experts, rounds, loss, 17 / 16) + theory.council_price(rounds)
+
     best = theory.ftrl_mistake_bound(0.1, 0.05, rounds)
-    expected = best + theory.adahedge_price(5, rounds, best)
-    assert theory.pool_mistake_bound(0.1, 0.05, rounds, grid) == pytest.approx(expected)
+    assert theory.pool_mistake_bound(0.1, 0.05, rounds, grid) == pytest.approx(best + price(5, best, rounds))
     larger = theory.pool_mistake_bound(0.1, 0.05, rounds, iter(grid), experts=12)
-    assert larger == pytest.approx(best + theory.adahedge_price(12, rounds, best))
+    assert larger == pytest.approx(best + price(12, best, rounds))
     # a vacuous expert costs T, not more, inside the square root
     vacuous = theory.pool_mistake_bound(0.4, 0.001, 100, [(0.45, 0.001), (0.1, 0.1)])
-    assert vacuous == pytest.approx(theory.ftrl_mistake_bound(0.45, 0.001, 100) + theory.adahedge_price(2, 100, 100))
+    assert vacuous == pytest.approx(theory.ftrl_mistake_bound(0.45, 0.001, 100) + price(2, 100, 100))
+    # one expert is no pool
+    assert theory.pool_mistake_bound(0.1, 0.05, rounds, [(0.1, 0.05)]) == best
+
+
+def test_a_pool_promises_less_per_round_the_longer_it_runs():
+    """What `rounds_until` needs."""
+    grid = [(0.1, 0.05), (0.4, 0.02)]
+    per_round = [theory.pool_mistake_bound(0.1, 0.05, 1.3**k, grid, experts=16) / 1.3**k for k in range(100)]
+    assert per_round == sorted(per_round, reverse=True)
+    assert theory.rounds_until(lambda p, g, t: theory.pool_mistake_bound(p, g, t, grid), 0.1, 0.05, 0.05) > 10**4
 
 
 def test_overhead_of_a_grid_of_forty_at_twenty_thousand_rounds():

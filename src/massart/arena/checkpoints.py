@@ -91,11 +91,11 @@ def _paper_promise(noise_rate: float, margin: float, horizon: int) -> Promise:
 
 
 def _pool_promise(noise_rate: float, margin: float) -> Promise | None:
-    from massart.learners.experts import MARGINS, NOISE_RATES  # noqa: PLC0415 - numba, when a race begins
+    from massart.learners.experts import MARGINS, MOST_EXPERTS, NOISE_RATES  # noqa: PLC0415 - numba, when a race begins
 
     grid = [(rate, gamma) for rate in NOISE_RATES for gamma in MARGINS]
     try:
-        theory.pool_mistake_bound(noise_rate, margin, 1, grid)
+        theory.pool_mistake_bound(noise_rate, margin, 1, grid, MOST_EXPERTS)
     except InvalidParameterError:
         return None  # the world is noisier, or its margin smaller, than any expert of the pool was told
-    return lambda t: theory.pool_mistake_bound(noise_rate, margin, t, grid)
+    return lambda t: theory.pool_mistake_bound(noise_rate, margin, t, grid, MOST_EXPERTS)

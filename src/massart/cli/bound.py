@@ -53,7 +53,7 @@ def bound(
 
 def _promises(confidence: float) -> list[_Promise]:
     from massart import theory
-    from massart.learners.experts import MARGINS, NOISE_RATES
+    from massart.learners.experts import MARGINS, MOST_EXPERTS, NOISE_RATES
 
     grid = [(rate, gamma) for rate in NOISE_RATES for gamma in MARGINS]
     descent = 2.0 * math.sqrt(2.0)  # the constant of adagrad_regret
@@ -78,7 +78,11 @@ def _promises(confidence: float) -> list[_Promise]:
             "Theorem 4",
             lambda p, m, t: theory.high_probability_mistake_bound(p, m, t, confidence),
         ),
-        _Promise("pool, told nothing", "Theorem 7(c)", lambda p, m, t: theory.pool_mistake_bound(p, m, t, grid)),
+        _Promise(
+            "pool, told nothing",
+            "Theorem 7(e)",
+            lambda p, m, t: theory.pool_mistake_bound(p, m, t, grid, MOST_EXPERTS),
+        ),
         _Promise("slack, AdaGrad-norm", "Theorem 2", slack),
         _Promise("slack, any optimiser", "Theorem 3", black_box),
         _Promise("paper, horizon known", "Theorem 8(a)", theory.paper_mistake_bound),

@@ -16,11 +16,15 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.learners.batch import fit_batch
 from massart.learners.certificate import Certificate
-from massart.learners.experts import MARGINS, NOISE_RATES, Experts
+from massart.learners.drift import Drifting
+from massart.learners.experts import FINE_MARGINS, FINE_NOISE_RATES, MARGINS, NOISE_RATES, VOTINGS, Experts
 from massart.learners.halfspace import Halfspace
+from massart.learners.one_vs_rest import OneVsRest
 from massart.learners.rows import NO_WEIGHT, Rows, check_weights
 from massart.learners.rules import make_rule
+from massart.learners.summary import as_html, as_text
 
+Learner = Halfspace | Experts | Drifting | OneVsRest
 _FORMATS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
 
 
@@ -28,20 +32,26 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier for streams whose labels lie: E[mistakes] <= noise_rate * T + O(sqrt(T) / margin).
 
     Labels may be flipped at each point with any probability up to `noise_rate`, and the points may be chosen by an
-    adversary who knows the weights. Each row is scaled to norm 1 together with its constant coordinate; that changes
-    no sign of w.x, so `coef_` and `intercept_` apply to rows as they are.
+    adversary who knows the weights. Nothing needs to be told or scaled. Learners with a promise scale each row to norm
+    1 together with its constant coordinate; that changes no sign of w.x, so `coef_` and `intercept_` apply to rows as
+    they are.
 
     Parameters
     ----------
-    noise_rate : upper bound on the probability that a label lies, in [0, 1/2). None: a pool of rates is tried.
-    margin : lower bound on |w*.x| / |x| for the best unit vector w*, in (0, 1]. None: a pool of margins is tried.
-    horizon : number of rounds to come. None: the promise holds at every round.
-    update : "inverse-margin" (regret sqrt(T) / margin) or "paper" (Algorithm 1 as printed).
-    optimizer : "ftrl", "fixed" (needs horizon), "adagrad-norm", or "auto": ftrl without a horizon, else fixed.
+    noise_rate : upper bound on the probability that a label lies, in [0, 1/2). None: several are tried.
+    margin : lower bound on |w*.x| / |x| for the best unit vector w*, in (0, 1]. None: several are tried.
+    horizon : None: all rounds count, and the promise holds at every one of them. With noise_rate and margin known, the
+        number of rounds to come. Otherwise the number of rounds after which the past may be forgotten, for a target
+        that moves; if it does not, that costs a logarithm.
+    update, optimizer : of a learner that knows noise_rate and margin. update "inverse-margin" (regret sqrt(T) / margin)
+        or "paper" (Algorithm 1 as printed); optimizer "ftrl", "fixed" (needs horizon), "adagrad-norm", or "auto": ftrl
+        without a horizon, else fixed.
+    voting : how several experts give one answer. "sample" sometimes takes one of them by chance, which keeps the
+        promise against an adversary who knows all but the coming coin; "majority" has no coins and no such promise.
     fit_intercept : learn a constant term.
     normalize : scale rows to norm 1. If False, margin is in the units of the rows.
     passes : passes over the data that `fit` makes; `partial_fit` makes one.
-    random_state : seed of the order of rows in `fit` and of the draw among experts.
+    random_state : seed of the order of rows in `fit` and of the coins.
 
     Attributes
     ----------
@@ -49,13 +59,17 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     rounds_, mistakes_ : rows learned, and how many of them had been predicted wrongly just before. After `fit`,
         those of its first pass: in later passes the labels are no news.
     n_iter_ : passes made.
+    noise_rate_, expert_weights_ : the smallest noise rate that the mistakes do not contradict, and how much each expert
+        is believed.
 
     Notes
     -----
-    `partial_fit` takes rows in their order and predicts with the current weights; in a pool, `mistakes_` counts the
-    predictions of the expert drawn for the round, as the theorem does, and `predict` uses the expert with the fewest
-    mistakes. `fit` takes the rows in an order of its own, which depends on the rows and on `random_state` alone,
-    and predicts with the best on these rows among averaged, last and randomly drawn weights.
+    Without noise_rate or margin, a dozen experts learn side by side: some for every noise rate and margin, with a
+    promise, and conventional ones, which scale features on their own. `mistakes_` counts the answers they gave
+    together, coins included; `predict` uses their vote, which is one halfspace: `coef_` and `intercept_`.
+    `fit` takes the rows in an order of its own, which depends on the rows and on `random_state` alone, and predicts
+    with the best on these rows among averaged, last and randomly drawn weights, after an exact line search on the
+    mistakes along each coordinate (two classes only).
 
     Examples
     --------
@@ -75,7 +89,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_iter_: int
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    _learner: Halfspace | Experts
+    _learner: Learner
     _batch_weights: NDArray[np.float64] | None  # (1 or n_classes, n_features + 1) after fit, None after partial_fit
 
     def __init__(
@@ -86,6 +100,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         update: str = "inverse-margin",
         optimizer: str = "auto",
+        voting: str = "sample",
         fit_intercept: bool = True,
         normalize: bool = True,
         passes: int = 5,
@@ -96,6 +111,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.horizon = horizon
         self.update = update
         self.optimizer = optimizer
+        self.voting = voting
         self.fit_intercept = fit_intercept
         self.normalize = normalize
         self.passes = passes
@@ -133,7 +149,15 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             seed = self._draw_seed()
             learner = self._new_learner(present.size, rows.width, seed)
             weights = fit_batch(
-                learner, X, rows, self._targets(learner, labels), labels, weight, int(self.passes), seed
+                learner,
+                X,
+                rows,
+                self._targets(learner, labels),
+                labels,
+                weight,
+                int(self.passes),
+                seed,
+                bool(self.fit_intercept),
             )
         self.classes_ = classes[present]
         self._learner, self._batch_weights = learner, weights
@@ -205,6 +229,15 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             update=self.update,
             optimizer=self.optimizer,
         )
+        if self.noise_rate is None or self.margin is None:
+            for name, only in (("update", "inverse-margin"), ("optimizer", "auto")):
+                if getattr(self, name) != only:
+                    raise InvalidParameterError(
+                        f"{name}={getattr(self, name)!r} is for a learner that knows noise_rate and margin: give both, "
+                        f"or leave {name}={only!r}"
+                    )
+        if self.voting not in VOTINGS:
+            raise InvalidParameterError(f"voting={self.voting!r}: choose one of {', '.join(map(repr, VOTINGS))}")
         passes: object = self.passes
         if not isinstance(passes, Integral) or int(passes) < 1:
             raise InvalidParameterError(f"passes={passes!r}: give a whole number, 1 or more")
@@ -218,28 +251,31 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _new_learner(self, classes: int, width: int, seed: int) -> Halfspace | Experts:
-        options: dict[str, Any] = {
-            "horizon": self.horizon,
-            "update": self.update,
-            "optimizer": self.optimizer,
-            "fit_intercept": bool(self.fit_intercept),
-            "normalize": bool(self.normalize),
-        }
-        if classes == 2 and self.noise_rate is not None and self.margin is not None:
-            return Halfspace(width, self.noise_rate, self.margin, **options)
-        return Experts(
-            width,
-            noise_rates=NOISE_RATES if self.noise_rate is None else (self.noise_rate,),
-            margins=MARGINS if self.margin is None else (self.margin,),
-            classes=1 if classes == 2 else classes,
-            seed=seed,
-            **options,
-        )
+    def _new_learner(self, classes: int, width: int, seed: int) -> Learner:
+        pools = 1 if classes == 2 else classes
+        own: dict[str, Any] = {"fit_intercept": bool(self.fit_intercept), "normalize": bool(self.normalize)}
+        if self.noise_rate is not None and self.margin is not None:
+            told: dict[str, Any] = {"horizon": self.horizon, "update": self.update, "optimizer": self.optimizer}
+            members = [Halfspace(width, self.noise_rate, self.margin, **told, **own) for _ in range(pools)]
+            return members[0] if pools == 1 else OneVsRest(members)
+        grid: dict[str, Any] = {"noise_rates": NOISE_RATES, "margins": MARGINS}
+        if self.noise_rate is not None:
+            grid = {"noise_rates": (self.noise_rate,), "margins": FINE_MARGINS}
+        if self.margin is not None:
+            grid = {"noise_rates": FINE_NOISE_RATES, "margins": (self.margin,)}
+        options = {"voting": self.voting, **grid, **own}
+        seeds = [seed] if pools == 1 else np.random.SeedSequence(seed).generate_state(pools, np.uint64)
+        pool = [
+            Experts(width, seed=int(s), **options)
+            if self.horizon is None
+            else Drifting(width, self.horizon, seed=int(s), **options)
+            for s in seeds
+        ]
+        return pool[0] if pools == 1 else OneVsRest(pool)
 
     @staticmethod
-    def _targets(learner: Halfspace | Experts, labels: NDArray[np.int64]) -> NDArray[Any]:
-        return (2 * labels - 1).astype(np.int8) if isinstance(learner, Halfspace) else labels
+    def _targets(learner: Learner, labels: NDArray[np.int64]) -> NDArray[Any]:
+        return labels if isinstance(learner, OneVsRest) else (2 * labels - 1).astype(np.int8)
 
     @staticmethod
     def _label_numbers(y: NDArray[Any], classes: NDArray[Any], count: int) -> NDArray[np.int64]:
@@ -303,3 +339,29 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """What the theory promises for the rounds counted by `rounds_`, and whether they contradict it."""
         check_is_fitted(self, "_learner")
         return self._learner.certificate(confidence)
+
+    @property
+    def noise_rate_(self) -> float:
+        """The smallest noise rate, of those tried, that the rounds seen do not contradict; 0.5 if there is none."""
+        check_is_fitted(self, "_learner")
+        return self._learner.least_noise_rate()
+
+    @property
+    def expert_weights_(self) -> dict[Any, Any]:
+        """How much each expert is believed at present, most first; with several classes, a dict of these by class."""
+        check_is_fitted(self, "_learner")
+        if isinstance(self._learner, OneVsRest):
+            members = zip(self.classes_.tolist(), self._learner.members, strict=True)
+            return {label: member.shares() for label, member in members}
+        return self._learner.shares()
+
+    def summary(self) -> str:
+        """A few lines for people: what it has seen, what is promised, and whom it believes."""
+        check_is_fitted(self, "_learner")
+        return as_text(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle and hasattr(self, "_learner"):
+            bundle["text/html"] += as_html(self)
+        return bundle

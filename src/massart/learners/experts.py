@@ -1,9 +1,9 @@
-"""Many halfspaces side by side: one per noise rate and margin (and class), mixed by AdaHedge. No parameter to choose.
+"""A pool of learners of one halfspace, trained side by side and combined: no parameter to choose.
 
-With noise rate and margin unknown, every pair of a grid is an expert. A pair with a noise rate not below the true
-one and a margin not above the true one keeps its own promise, and the mixture makes, in expectation, at most the
-mistakes of the best expert plus the price of mixing. Labels teach all experts alike, so nothing is explored.
-More than two classes are one halfspace (or one pool) per class against the rest, in the same pass.
+With noise rate and margin unknown, pairs of a grid are experts: one whose noise rate is not below the true one and
+whose margin is not above it keeps its own promise. Conventional experts come on top, so that benign noise costs
+nothing. The answer makes, in expectation, hardly more mistakes than the best of them (Theorem 7 of docs/theory.md):
+labels teach all experts alike, so nothing is explored. kernels/pool.py is the whole algorithm.
 """
 
 from collections.abc import Sequence
@@ -12,29 +12,54 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.errors import ModelFileError
-from massart.kernels import halfspace as kernel
-from massart.learners.certificate import Certificate, certify_mixture
+from massart.errors import InvalidParameterError, ModelFileError
+from massart.kernels import mixture
+from massart.kernels import pool as kernel
+from massart.learners.certificate import Certificate, certify_mixture, least_noise_rate
 from massart.learners.rows import NO_WEIGHT, Rows
-from massart.learners.rules import check_arrays, initial_state, make_rule
+from massart.learners.rules import check_arrays, expert_name, make_rule
 
-# Within a factor 2 of the noise rate and 4 of the margin an expert loses little, so a coarse grid is enough.
-NOISE_RATES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.48)
-MARGINS = (1 / 4, 1 / 16, 1 / 64, 1 / 256)
+# A rate too high by a factor of 2 or a margin too small by one of 8 costs an expert little: a coarse grid is enough.
+NOISE_RATES = (0.05, 0.15, 0.3, 0.45)
+MARGINS = (1 / 16, 1 / 128)
+# What is tried of one of them when the other is known.
+FINE_NOISE_RATES = (0.01, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.48)
+FINE_MARGINS = tuple(2.0**-k for k in range(1, 9))
+MOST_EXPERTS = kernel.COLUMNS + kernel.LATE + 1 + kernel.CENTRED  # in a pool, with few features
+VOTINGS = {"sample": mixture.SAMPLE, "majority": mixture.MAJORITY}
 
-_NOTHING = np.empty((0, 0))
+_NOTHING, _NO_AVERAGE = np.empty(0), np.empty((0, 0))
+_DIAGONAL_NAMES = ("AROW", "AROW, a quarter", "logistic, fast", "logistic")
+_LATE_NAME = "labels of late"
+_FEW_NAMES = ("AROW, full matrix", "logistic, centred, fast", "logistic, centred", "logistic, centred, slow")
+
+
+def _aligned(rows: int, columns: int) -> NDArray[np.float64]:
+    """Zeros that begin with a cache line: a vector of four columns then never lies on two."""
+    space = np.zeros(rows * columns + 8)
+    first = -space.ctypes.data % 64 // 8
+    return space[first : first + rows * columns].reshape(rows, columns)
 
 
 class Experts:
-    """`classes` pools of halfspaces (1 pool for two classes), one expert per (noise rate, margin).
+    """One halfspace, learned by a dozen experts at once. Labels are -1 and +1; a score >= 0 means +1.
 
-    `answers` are class numbers: 0 and 1 for one pool, where 1 is the side w.x >= 0.
+    Parameters
+    ----------
+    n_features : number of coordinates of a row.
+    noise_rates, margins : every pair is an expert with a promise; at most 8 pairs.
+    voting : "sample" keeps the promise whatever the adversary knows; "majority" has no coins.
+    fit_intercept, normalize : as in `Halfspace`; `normalize` concerns the experts with a promise, the others scale
+        features on their own.
+    seed : of the coins.
 
-    >>> pool = Experts(2, noise_rates=[0.1], margins=[0.1, 0.3])
+    Examples
+    --------
+    >>> pool = Experts(2)
     >>> X = np.array([[1.0, 0.5], [-1.0, 0.2], [0.9, -0.3], [-0.8, -0.1]])
-    >>> answers = pool.learn_rows(Rows.of(X), np.array([1, 0, 1, 0]))
-    >>> answers.tolist(), pool.mistakes
-    ([1, 1, 1, 0], 1)
+    >>> scores = pool.learn_many(X, [1, -1, 1, -1])
+    >>> pool.rounds, pool.mistakes, [pool.predict(x) for x in X]
+    (4, 1, [1, -1, 1, -1])
     """
 
     def __init__(
@@ -43,91 +68,102 @@ class Experts:
         *,
         noise_rates: Sequence[float] = NOISE_RATES,
         margins: Sequence[float] = MARGINS,
-        horizon: float | None = None,
-        update: str = "inverse-margin",
-        optimizer: str = "auto",
+        voting: str = "sample",
         fit_intercept: bool = True,
         normalize: bool = True,
-        classes: int = 1,
         seed: int = 0,
     ) -> None:
-        rules = np.array(
-            [
-                make_rule(
-                    noise_rate,
-                    margin,
-                    horizon,
-                    update=update,
-                    optimizer=optimizer,
-                    fit_intercept=fit_intercept,
-                    normalize=normalize,
-                )
-                for _ in range(classes)
-                for noise_rate in noise_rates
-                for margin in margins
-            ]
-        )
-        experts = len(noise_rates) * len(margins)
-        self._set(
-            {
-                "rules": rules,
-                "weights": np.zeros((n_features + 1, len(rules))),
-                "states": np.array([initial_state(rule) for rule in rules]),
-                "losses": np.zeros((classes, experts)),
-                "gaps": np.zeros(classes),
-                "totals": np.zeros(kernel.TOTALS_SIZE),
-                "seed": np.array([seed], dtype=np.uint64),
-            }
-        )
+        grid = [(noise_rate, margin) for noise_rate in noise_rates for margin in margins]
+        if not 1 <= len(grid) <= kernel.PLAIN:
+            raise InvalidParameterError(
+                f"noise_rates and margins make {len(grid)} pairs: a pool holds 1 to {kernel.PLAIN} of them"
+            )
+        if voting not in VOTINGS:
+            raise InvalidParameterError(f"voting={voting!r}: choose one of {', '.join(map(repr, VOTINGS))}")
+        for noise_rate, margin in grid:
+            make_rule(noise_rate, margin)  # refuses values outside the theorem's range
+        few = n_features <= kernel.FEW
+        columns = np.zeros((kernel.COLUMN_SIZE, kernel.COLUMNS))
+        columns[kernel.SCALE] = columns[kernel.GAMMA] = columns[kernel.CAP] = 1.0
+        own = slice(kernel.DIAGONAL, kernel.DIAGONAL + len(grid))
+        columns[[kernel.ETA, kernel.GAMMA], own] = np.array(grid).T
+        columns[kernel.CAP, own] = (1.0 - columns[kernel.ETA, own]) / columns[kernel.GAMMA, own]
+        columns[kernel.SCALE, own] = 1.0 / np.sqrt(2.0 * columns[kernel.CAP, own] ** 2)
+        experts = kernel.DIAGONAL + len(grid) + kernel.LATE + (1 + kernel.CENTRED if few else 0)
+        members = np.zeros((mixture.MEMBER_SIZE, experts))
+        members[[mixture.SHARE, mixture.VOICE]] = 1.0
+        totals = np.zeros(mixture.TOTAL_SIZE)
+        totals[[mixture.TOTAL, mixture.TOTAL_THEN]] = members.shape[1]
+        totals[[mixture.PRIOR, mixture.CHANCE]] = 0.5
+        totals[mixture.FAVOUR] = 1.0
+        arrays: dict[str, NDArray[Any]] = {
+            "how": np.array([float(normalize), float(fit_intercept), VOTINGS[voting]]),
+            "weights": _aligned(n_features + 1, kernel.COLUMNS),
+            "variances": np.zeros(n_features + 1),
+            "columns": columns,
+            "members": members,
+            "totals": totals,
+            "seed": np.array([seed], dtype=np.uint64),
+        }
+        if few:
+            arrays["full"] = np.zeros((n_features + 2, n_features + 1))
+            arrays["centred"] = np.zeros((kernel.CENTRED_SIZE, n_features + 1))
+        self._set(arrays)
 
     def _set(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self._rules = arrays["rules"]  # (columns, RULE_SIZE), columns = classes * experts
-        self._V = arrays["weights"]  # (n_features + 1, columns)
-        self._S = arrays["states"]  # (columns, STATE_SIZE)
-        self._losses = arrays["losses"]  # (classes, experts) mistakes of each expert, weighted
-        self._gaps = arrays["gaps"]  # (classes,) AdaHedge's cumulative mixability gap
-        self._totals = arrays["totals"]  # (TOTALS_SIZE,) counts of the mixture's own predictions
-        self._seed = arrays["seed"]  # (1,) of the coins that draw an expert
+        self._how = arrays["how"]  # (HOW_SIZE,) what it was told
+        self._W = arrays["weights"]  # (n_features + 1, COLUMNS) the last row for the constant coordinate
+        self._V = arrays["variances"]  # (n_features + 1,) of the diagonal experts
+        self._F = arrays.get("full", _NO_AVERAGE)  # (n_features + 2, n_features + 1), or empty: many features
+        self._C = arrays.get("centred", _NO_AVERAGE)  # (CENTRED_SIZE, n_features + 1), or empty
+        self._S = arrays["columns"]  # (COLUMN_SIZE, COLUMNS) norms and scales
+        self._M = arrays["members"]  # (MEMBER_SIZE, experts) mistakes, shares, sizes of scores
+        self._t = arrays["totals"]  # (TOTAL_SIZE,) counts, and the state of the mixture
+        self._seed = arrays["seed"]  # (1,) of the coins
+        self._every = np.arange(self._V.size - 1, dtype=np.uint64)
+        self._plain = self._M.shape[1] - kernel.DIAGONAL - kernel.LATE - (1 + kernel.CENTRED if self._F.size else 0)
 
     def learn_rows(
         self,
         rows: Rows,
-        labels: NDArray[np.int64],
+        y: NDArray[np.int8],
         weight: NDArray[np.float64] = NO_WEIGHT,
         order: NDArray[np.uint64] | None = None,
-        average: NDArray[np.float64] = _NOTHING,
-    ) -> NDArray[np.int64]:
-        """Predict, then learn, rows in the given order, all or none; return the class numbers predicted."""
+        average: NDArray[np.float64] = _NO_AVERAGE,
+        scores: NDArray[np.float64] = _NOTHING,
+    ) -> None:
+        """Answer, then learn, rows in the given order; all or, if one of them is not sound, none.
+
+        `average` (of the weights' shape) accumulates what `summed` needs; `scores` takes those of the answers.
+        """
         sure = rows.checked or rows.count == 1  # a kernel refuses a row before it learns from it
-        state = (self._S, self._losses, self._gaps, self._totals)
-        own = (self._V, average, *state)
+        state = (self._W, self._V, self._F, self._C, self._S, self._M, self._t)
+        own = (*state, average)
         before = None if sure else [array.copy() for array in own]
-        answers = np.empty(rows.count if order is None else order.size, np.int64)
-        every = np.arange(rows.width, dtype=np.uint64)
-        for data, batch, place in rows.parts(order, labels, weight):
-            entries = data if rows.csr is not None else (data.reshape(-1), every, every[:0])
-            bad = kernel.learn_columns(
-                entries, batch, self._seed[0], self._rules, self._V, average, state, answers[place]
-            )
+        answers = scores if scores.size else np.empty(rows.count if order is None else order.size)
+        for data, batch, place in rows.parts(order, y, weight):
+            entries = data if rows.csr is not None else (data.reshape(-1), self._every, self._every[:0])
+            bad = kernel.learn_pool(entries, batch, self._seed[0], self._how, state, average, answers[place])
             if bad >= 0:
                 for array, old in zip(own, before or own, strict=True):
-                    array[:] = old
+                    array[...] = old
                 rows.refuse(order, place.start + bad)
-        return answers
 
     def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """For one pool: predict, then learn, each row with its label -1 or +1; return the predictions, -1 or +1."""
-        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self._rules[0, kernel.UNIT]))
-        labels = (np.asarray(y) > 0).astype(np.int64)
-        return np.where(self.learn_rows(rows, labels) == 1, 1.0, -1.0)
+        """Answer, then learn, each row with its label -1 or +1; return the scores of the answers."""
+        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self._how[kernel.UNIT]))
+        scores = np.empty(rows.count)
+        self.learn_rows(rows, np.asarray(y).astype(np.int8), scores=scores)
+        return scores
 
     def learn(self, x: NDArray[Any], y: float) -> float:
-        """For one pool: learn one row with its label -1 or +1; return what was predicted for it, -1 or +1."""
+        """Learn one row with its label -1 or +1; return the score of the answer."""
         return float(self.learn_many(x[None, :], [y])[0])
 
     def score(self, x: NDArray[Any]) -> float:
-        """The value w.x of the expert with the fewest mistakes; `learn` predicts with one drawn by chance."""
-        return float(self.weights @ x + self.leaders()[0, -1] * self._rules[0, kernel.BIAS])
+        """The score of the vote, which `predict` uses; `learn` may answer with an expert drawn by chance."""
+        weights = self.leaders()[0]
+        return float(weights[:-1] @ x + weights[-1])
 
     def predict(self, x: NDArray[Any]) -> int:
         """The sign of `score`."""
@@ -135,7 +171,7 @@ class Experts:
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """The weights of the first class's leader, without the constant coordinate."""
+        """The weights of the vote, without the constant coordinate."""
         return self.leaders()[0, :-1]
 
     @property
@@ -146,71 +182,95 @@ class Experts:
     @property
     def rounds(self) -> int:
         """Rows learned."""
-        return int(self._totals[kernel.TOTAL_ROUNDS])
+        return int(self._t[mixture.ROUNDS])
 
     @property
     def mistakes(self) -> int:
-        """Rows that the mixture predicted wrongly before they were learned."""
-        return int(self._totals[kernel.TOTAL_MISTAKES])
+        """Rows that were answered wrongly before they were learned."""
+        return int(self._t[mixture.MISTAKES])
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
         """What the theory promises for the rounds seen, and whether they contradict it."""
-        return certify_mixture(self._rules, self._S, self._gaps, self._totals, confidence)
+        return certify_mixture(self._how, self._S, self._M, self._t, self._plain, confidence)
 
-    def _by_class(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
-        return columns.T.reshape(*self._losses.shape, -1)
+    def least_noise_rate(self) -> float:
+        """The smallest noise rate of an expert that its own mistakes do not contradict; 0.5 if there is none."""
+        return least_noise_rate(self._how, self._S, self._M, self._t, self._plain)
+
+    def shares(self) -> dict[str, float]:
+        """How much each expert is believed at present, from the most to the least; they add up to 1."""
+        grid = self._S[:2, kernel.DIAGONAL : kernel.DIAGONAL + self._plain].T
+        names = [*_DIAGONAL_NAMES, *(expert_name(p, m) for p, m in grid), _LATE_NAME, *_FEW_NAMES]
+        shares = self._M[mixture.SHARE] / self._M[mixture.SHARE].sum()
+        named = zip(names[: shares.size], shares, strict=True)
+        return {name: float(share) for name, share in sorted(named, key=lambda pair: -pair[1])}
 
     def columns(self) -> NDArray[np.float64]:
-        """(classes, experts, n_features + 1): the weights of every expert, intercept last."""
-        return self._by_class(self._V * self._S[:, kernel.SCALE])
+        """(1, experts, n_features + 1): the weights of every expert, intercept last."""
+        late = np.zeros((1, self._V.size))
+        late[0, -1] = self._how[kernel.BIAS] * self._t[mixture.TREND]
+        linear = np.concatenate([(self._W * self._S[kernel.SCALE]).T[: kernel.DIAGONAL + self._plain], late])
+        if self._F.size:
+            d = self._V.size - 1
+            centred = self._C[kernel.CENTRED_SIZE - kernel.CENTRED :].copy()
+            deviation = np.sqrt(self._C[kernel.SPREAD, :d] / max(self._t[mixture.WEIGHT], 1e-300))
+            centred[:, :d] /= np.where(deviation > 1e-200, deviation, np.inf)
+            centred[:, d] -= centred[:, :d] @ self._C[kernel.MEAN, :d]
+            linear = np.concatenate([linear, self._F[-1:], centred])
+        return np.asarray(linear[None])
 
     def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """(classes, experts, n_features + 1): the sum of weight * w over all rounds, and the sum of weights."""
-        total = float(self._totals[kernel.TOTAL_WEIGHT])
-        return self._by_class(self._V * self._S[:, kernel.SCALED] - average), total
+        """(1, columns, n_features + 1): the sum of weight * w over all rounds, and the sum of weights.
+
+        `average` must have been given to `learn_rows` from the first round on.
+        """
+        total = (self._W * self._S[kernel.SCALED] - average).T[: kernel.DIAGONAL + self._plain]
+        return total[None], float(self._t[mixture.WEIGHT])
 
     def new_average(self) -> NDArray[np.float64]:
         """Zeros of the shape that `learn_rows(average=...)` takes."""
-        return np.zeros_like(self._V)
+        return np.zeros_like(self._W)
 
     def leaders(self) -> NDArray[np.float64]:
-        """(classes, n_features + 1): the weights of the expert with the fewest mistakes so far, per class."""
-        classes, experts = self._losses.shape
-        best = np.arange(classes) * experts + self._losses.argmin(axis=1)
-        return np.ascontiguousarray((self._V[:, best] * self._S[best, kernel.SCALE]).T)
+        """(1, n_features + 1): the weights of the vote."""
+        return np.asarray(self._M[mixture.VOICE] @ self.columns()[0])[None]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that it remembers; `from_arrays` gives it back bit for bit."""
-        return {
-            "rules": self._rules,
-            "weights": self._V,
-            "states": self._S,
-            "losses": self._losses,
-            "gaps": self._gaps,
-            "totals": self._totals,
+        few = {"full": self._F, "centred": self._C} if self._F.size else {}
+        return few | {
+            "how": self._how,
+            "weights": self._W,
+            "variances": self._V,
+            "columns": self._S,
+            "members": self._M,
+            "totals": self._t,
             "seed": self._seed,
         }
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Experts":
         """The pool whose `arrays()` these are."""
-        classes, experts = arrays["losses"].shape
-        columns = classes * experts
-        check_arrays(
-            arrays,
-            {
-                "rules": (columns, kernel.RULE_SIZE),
-                "weights": (arrays["weights"].shape[0], columns),
-                "states": (columns, kernel.STATE_SIZE),
-                "losses": (classes, experts),
-                "gaps": (classes,),
-                "totals": (kernel.TOTALS_SIZE,),
-            },
-        )
+        width = arrays["variances"].size
+        few = width <= kernel.FEW + 1
+        least = kernel.DIAGONAL + kernel.LATE + (1 + kernel.CENTRED if few else 0)
+        shapes: dict[str, tuple[int, ...]] = {
+            "how": (kernel.HOW_SIZE,),
+            "weights": (width, kernel.COLUMNS),
+            "variances": (width,),
+            "columns": (kernel.COLUMN_SIZE, kernel.COLUMNS),
+            "members": (mixture.MEMBER_SIZE, arrays["members"].shape[-1]),
+            "totals": (mixture.TOTAL_SIZE,),
+        }
+        if few:
+            shapes |= {"full": (width + 1, width), "centred": (kernel.CENTRED_SIZE, width)}
+        check_arrays(arrays, shapes)
+        if not least < arrays["members"].shape[1] <= least + kernel.PLAIN:
+            raise ModelFileError(f"array 'members' has {arrays['members'].shape[1]} columns, one per expert")
         if arrays["seed"].shape != (1,) or arrays["seed"].dtype != np.uint64:
             raise ModelFileError("array 'seed' is not one number of 64 bits")
         pool = cls.__new__(cls)
-        pool._set(arrays)
+        pool._set({name: array for name, array in arrays.items() if name in {*shapes, "seed"}})
         return pool
 
     def copy(self) -> "Experts":

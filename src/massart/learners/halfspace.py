@@ -10,7 +10,7 @@ from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels import halfspace as kernel
 from massart.learners.certificate import Certificate, certify
 from massart.learners.rows import LARGEST, NO_WEIGHT, SMALLEST, Rows, check_weights
-from massart.learners.rules import check_arrays, initial_state, make_rule
+from massart.learners.rules import check_arrays, expert_name, initial_state, make_rule
 
 _NOTHING = np.empty(0)
 _FLOAT64 = np.dtype(np.float64)
@@ -186,6 +186,14 @@ class Halfspace:
     def certificate(self, confidence: float = 0.99) -> Certificate:
         """What the theory promises for the rounds seen, and whether they contradict it."""
         return certify(self._rule, self._s, confidence)
+
+    def least_noise_rate(self) -> float:
+        """The noise rate it was told, or 0.5 if its mistakes contradict it."""
+        return float(self._rule[kernel.ETA]) if self.certificate().holds else 0.5
+
+    def shares(self) -> dict[str, float]:
+        """Itself: it is its only expert."""
+        return {expert_name(self._rule[kernel.ETA], self._rule[kernel.GAMMA]): 1.0}
 
     def columns(self) -> NDArray[np.float64]:
         """(1, 1, n_features + 1): w with its intercept, as one class with one expert."""

@@ -11,13 +11,19 @@ from numpy.typing import NDArray
 
 from massart.errors import ModelFileError
 from massart.learners.classifier import MassartClassifier
+from massart.learners.drift import Drifting
 from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
+from massart.learners.one_vs_rest import OneVsRest
 from massart.learners.rules import check_arrays
 from massart.store.model_file import read_model, write_model
 
-Model = Halfspace | Experts | MassartClassifier
-_LEARNERS: dict[str, type[Halfspace | Experts]] = {"halfspace": Halfspace, "experts": Experts}
+Model = Halfspace | Experts | Drifting | MassartClassifier
+_LEARNERS: dict[str, type[Halfspace | Experts | Drifting]] = {
+    "halfspace": Halfspace,
+    "experts": Experts,
+    "drifting": Drifting,
+}
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
@@ -74,7 +80,8 @@ def _from_classifier(model: MassartClassifier) -> tuple[dict[str, Any], dict[str
         meta["classes"] = _plain(classes)
     else:
         arrays["classes"] = classes
-    meta["learner"] = next(kind for kind, cls in _LEARNERS.items() if isinstance(model._learner, cls))
+    learner = model._learner.members[0] if isinstance(model._learner, OneVsRest) else model._learner
+    meta["learner"] = next(kind for kind, cls in _LEARNERS.items() if isinstance(learner, cls))
     meta["n_iter"], meta["n_features_in"] = model.n_iter_, model.n_features_in_
     if hasattr(model, "feature_names_in_"):
         meta["feature_names_in"] = [str(name) for name in model.feature_names_in_]
@@ -98,9 +105,8 @@ def _check_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     """Refuse a classifier whose parts are whole, but not of one classifier."""
     classes, width = len(meta["classes"] if "classes" in meta else arrays["classes"]), meta["n_features_in"] + 1
     pools = 1 if classes == 2 else classes
-    own = 1 if meta["learner"] == "halfspace" else arrays["learner.losses"].shape[0]
-    if classes < 2 or own != pools or arrays["learner.weights"].shape[0] != width:
-        raise ValueError(f"{classes} classes and {width - 1} features are not the learner's")
+    if classes < 2:
+        raise ValueError(f"a classifier of {classes} classes")
     if "batch_weights" in arrays:
         check_arrays(arrays, {"batch_weights": (pools, width)})
     if len(meta.get("feature_names_in", range(width - 1))) != width - 1:
@@ -114,7 +120,11 @@ def _to_classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Mas
     _check_parts(meta, arrays)
     prefix = "learner."
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-    model._learner = _LEARNERS[meta["learner"]].from_arrays(own)
+    kind = _LEARNERS[meta["learner"]]
+    classes = len(meta["classes"] if "classes" in meta else arrays["classes"])
+    model._learner = kind.from_arrays(own) if classes == 2 else OneVsRest.from_arrays(own, kind)
+    if model._learner.leaders().shape != (1 if classes == 2 else classes, meta["n_features_in"] + 1):
+        raise ValueError(f"{classes} classes and {meta['n_features_in']} features are not the learner's")
     model._batch_weights = arrays.get("batch_weights")
     model.classes_ = np.array(meta["classes"], dtype=object) if "classes" in meta else arrays["classes"]
     model.n_iter_, model.n_features_in_ = meta["n_iter"], meta["n_features_in"]

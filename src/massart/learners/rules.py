@@ -63,6 +63,15 @@ def make_rule(
     return np.array([kind, noise_rate, margin, pace, float(normalize), float(fit_intercept)])
 
 
+def expert_name(noise_rate: float, margin: float) -> str:
+    """How a learner with a promise is called among others.
+
+    >>> expert_name(0.05, 1 / 16)
+    'promise, noise 0.05, margin 0.062'
+    """
+    return f"promise, noise {noise_rate:g}, margin {margin:.2g}"
+
+
 def initial_state(rule: NDArray[np.float64]) -> NDArray[np.float64]:
     """The state of a halfspace with w = 0 that has seen nothing."""
     s = np.zeros(kernel.STATE_SIZE)

@@ -1,0 +1,111 @@
+"""Errors of `MassartClassifier()` on ordinary streams and in hostile worlds, next to the learners of other packages.
+
+Every row is predicted before it is learned; the error is the share of wrong predictions against the labels as they
+come, false ones included. Everybody is at the defaults and told nothing. Streams come in random order, several times,
+and in the order in which they were published.
+
+    python benchmarks/accuracy.py --data DIR --jobs 2       (DIR holds UCI Adult and Spambase: left out without it)
+    python benchmarks/accuracy.py --data DIR --again massart --only massart    (the peers come from the journal)
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import accuracy_peers as peers
+import accuracy_report as report
+import accuracy_runs as runs
+import accuracy_streams as streams
+
+EVERYBODY_ELSE = "peers"
+EVERY_WORLD = "worlds"
+_CHECKED_ROWS = 300
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder with adult.data, adult.test and spambase.data")
+    parser.add_argument("--rows", type=Path, help="journal of all runs (results/accuracy.jsonl; none with --quick)")
+    parser.add_argument("--json", type=Path, help="write every run, the tables and the checks here")
+    parser.add_argument("--jobs", type=int, default=1, help="processes; -1 for one per core")
+    parser.add_argument("--quick", action="store_true", help="few rows: shows that everything runs, judges nothing")
+    parser.add_argument("--only", help=f"run these only, with commas: learners, vw, sklearn, river, {EVERYBODY_ELSE}")
+    parser.add_argument("--again", help="run these again, though the journal has them; named as for --only")
+    parser.add_argument("--streams", help=f"these streams and worlds only, with commas; {EVERY_WORLD} for all worlds")
+    options = parser.parse_args()
+    if options.rows is None and not options.quick:
+        options.rows = Path("results/accuracy.jsonl")
+    if options.jobs == -1:
+        options.jobs = os.cpu_count() or 1
+    if options.jobs < 1:
+        parser.error("--jobs must be at least 1, or -1 for one per core")
+    return options
+
+
+def _chosen(given: str | None, every: Iterable[str], groups: dict[str, Sequence[str]]) -> list[str]:
+    """The names asked for: each itself, a group, or the first word of several (adult for adult-raw, adult-scaled)."""
+    every = list(every)
+    if given is None:
+        return every
+    found: set[str] = set()
+    for word in filter(None, given.split(",")):
+        named = [name for name in every if name == word or name.startswith(f"{word}-")]
+        named += groups.get(word, ())
+        if not named:
+            raise SystemExit(f"there is no {word!r}; choose from {', '.join([*groups, *every])}")
+        found.update(named)
+    return [name for name in every if name in found]
+
+
+def _learners(given: str | None) -> list[str]:
+    every = dict.fromkeys([*peers.available()[0], *runs.world_learners()])
+    others = [name for name in every if name not in (peers.OURS, runs.UNTOLD, runs.TOLD)]
+    return _chosen(given, every, {EVERYBODY_ELSE: others})
+
+
+def _work(waiting: Sequence[runs.Run], journal: runs.Journal, jobs: int) -> bool:
+    """Make the runs and write them down; whether all of them were made."""
+    if not waiting:
+        return True
+    stream = streams.load("breast-cancer", None, False)
+    peers.check(stream.X[:_CHECKED_ROWS], stream.y[:_CHECKED_ROWS], {run.learner for run in waiting})
+    try:
+        with report.progress(len(waiting)) as tick:
+            for record in runs.results(waiting, jobs):
+                journal.add(record)
+                tick(record)
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
+def main() -> None:
+    options = _parse()
+    from massart import worlds
+
+    names, absent = streams.available(options.data)
+    absent += peers.available()[1]
+    chosen = _chosen(options.streams, [*names, *worlds.names()], {EVERY_WORLD: worlds.names()})
+    only = _learners(options.only)
+    again = _learners(options.again) if options.again else []
+    in_worlds = [name for name in chosen if name not in names]
+    planned = runs.plan([name for name in chosen if name in names], in_worlds, options.data, options.quick)
+    journal = runs.Journal(options.rows)
+    if journal.damaged:
+        absent.append(f"{journal.damaged} lines of {options.rows} cannot be read; their runs were made again.")
+    waiting = [run for run in planned if run.learner in only and (run.learner in again or not journal.has(run.key))]
+    complete = _work(waiting, journal, options.jobs)
+    records = [journal.records[run.key] for run in planned if run.key in journal.records]
+    report.show(records, len(planned), absent, judged=not options.quick)
+    if options.json:
+        report.write_json(options.json, records, absent, judged=not options.quick)
+    if not complete:
+        where = f"; the same command goes on from {options.rows}" if options.rows else ""
+        print(f"stopped before all runs were made{where}", file=sys.stderr)
+        raise SystemExit(130)
+
+
+if __name__ == "__main__":
+    main()

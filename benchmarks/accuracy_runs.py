@@ -1,0 +1,183 @@
+"""Runs of the accuracy benchmark: what there is to do, cheap things first, in one process or several, and its journal.
+
+A run is one learner on one stream with one kind of noise, in one order, with one seed; or one learner in one world with
+one seed. The journal has a line of JSON for each, appended in one write as soon as it is done. It is read when the
+benchmark starts, and a run in it is not made again; of two lines on the same run the later one counts.
+"""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import accuracy_peers as peers
+import accuracy_streams as streams
+
+Record = dict[str, Any]
+Key = tuple[Any, ...]
+_KEY = ("stream", "noise", "order", "seed", "learner", "rows", "checksum")
+ORDERS = ("random", "original")
+WORLD = "world"  # instead of noise and order
+
+LONG = 20_000  # rows; beyond them a stream gets fewer shuffles
+SHUFFLES, SHUFFLES_OF_LONG, SHUFFLES_OF_RIVER = 10, 2, 1  # river is slow, and so gets one shuffle of long streams
+NOISY_ORIGINALS = 3  # draws of the noise on a short stream in its own order
+WORLD_ROUNDS, WORLD_SEEDS, WORLD_SEEDS_OF_SLOW = 20_000, 5, 2
+QUICK_ROUNDS = 200
+
+TOLD, UNTOLD = "massart", "massart-unknown"  # the names of the race
+# Learners of the race that are not compared: variants of ours, and one for at most three features.
+_NOT_COMPARED = ("massart-fixed", "massart-adagrad", "exponential-net")
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that a process needs to know."""
+
+    stream: str
+    noise: str
+    order: str
+    seed: int
+    learner: str
+    rows: int
+    checksum: int
+    folder: Path | None
+    quick: bool
+
+    @property
+    def key(self) -> Key:
+        """What tells it apart from all others."""
+        return tuple(getattr(self, name) for name in _KEY)
+
+    @property
+    def cost(self) -> float:
+        """About how long it takes, in arbitrary units."""
+        slow = self.learner in (_world_peers() if self.noise == WORLD else peers.RIVER)
+        return self.rows * (20.0 if slow else 1.0)
+
+    def record(self) -> Record:
+        """Make the run; a learner that raises leaves its message instead of an error rate."""
+        start = time.perf_counter()
+        try:
+            result = self._in_world() if self.noise == WORLD else self._on_stream()
+        except Exception as failure:  # whatever somebody's package raises, the others go on
+            result = {"error": None, "failure": f"{type(failure).__name__}: {failure}"}
+        named = dict(zip(_KEY, self.key, strict=True))
+        seconds = round(time.perf_counter() - start, 3)
+        return {**named, **result, "seconds": seconds, "when": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
+
+    def _on_stream(self) -> Record:
+        stream = streams.load(self.stream, self.folder, self.quick)
+        labels = stream.labels(streams.NOISES[self.noise], self.seed)
+        order = stream.order(self.order, self.seed)
+        said = peers.answers(self.learner, stream, labels, order, self.seed)
+        untrue = said != stream.y[order]
+        return {
+            "error": float((said != labels[order]).mean()),
+            "true_error": float(untrue.mean()),
+            "group_true_error": float(untrue[stream.group[order]].mean()),
+        }
+
+    def _in_world(self) -> Record:
+        from massart import arena
+
+        last = arena.race([self.learner], self.stream, self.rows, seed=self.seed).final[self.learner]
+        if last["error"]:
+            return {"error": None, "failure": last["error"]}
+        return {"error": last["mistakes"] / self.rows, "true_error": last["clean_mistakes"] / self.rows}
+
+
+def _world_peers() -> Sequence[str]:
+    from massart.learners.baselines.peers import NAMES
+
+    return NAMES
+
+
+def world_learners() -> list[str]:
+    """The learners of the worlds, by their names in the race."""
+    from massart.learners import contestants
+
+    return [name for name in contestants.names() if name not in _NOT_COMPARED]
+
+
+def plan(names: Iterable[str], worlds: Iterable[str], folder: Path | None, quick: bool) -> list[Run]:
+    """Every run, cheap ones first: whoever stops early has compared everybody on most streams."""
+    runs = []
+    learners, _ = peers.available()
+    for name in names:
+        stream = streams.load(name, folder, quick)
+        for noise, order, learner in product(streams.NOISES, ORDERS, learners):
+            seeds = 1 if quick else _seeds(stream.rows, noise, order, learner)
+            runs += [
+                Run(name, noise, order, seed, learner, stream.rows, stream.checksum, folder, quick)
+                for seed in range(seeds)
+            ]
+    rounds = QUICK_ROUNDS if quick else WORLD_ROUNDS
+    for name, learner in product(worlds, world_learners()):
+        seeds = 1 if quick else WORLD_SEEDS_OF_SLOW if learner in _world_peers() else WORLD_SEEDS
+        runs += [Run(name, WORLD, WORLD, seed, learner, rounds, 0, None, quick) for seed in range(seeds)]
+    return sorted(runs, key=lambda run: run.cost)
+
+
+def _seeds(rows: int, noise: str, order: str, learner: str) -> int:
+    if order == "original":
+        return NOISY_ORIGINALS if rows <= LONG and noise != streams.NONE.name else 1
+    if rows <= LONG:
+        return SHUFFLES
+    return SHUFFLES_OF_RIVER if learner in peers.RIVER else SHUFFLES_OF_LONG
+
+
+def results(runs: Sequence[Run], jobs: int) -> Iterator[Record]:
+    """The record of each run as it is finished; it does not depend on the number of jobs."""
+    if jobs == 1:
+        for run in runs:
+            yield run.record()
+        return
+    # Spawned rather than forked: Vowpal Wabbit and numba have threads. On Ctrl-C this process stops the others.
+    with get_context("spawn").Pool(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
+        yield from pool.imap_unordered(Run.record, runs)
+
+
+class Journal:
+    """Records by key, as a file and in memory. Several benchmarks may append to the same file at the same time."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self.records: dict[Key, Record] = {}
+        self.damaged = 0
+        if path is None:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = path.read_bytes() if path.exists() else b""
+        for line in text.splitlines():
+            try:
+                record = json.loads(line)
+                self.records[tuple(record[name] for name in _KEY)] = record
+            except (ValueError, TypeError, KeyError):
+                self.damaged += 1
+        if text and not text.endswith(b"\n"):
+            self._append(b"\n")  # the end of a line that a kill has torn
+
+    def add(self, record: Record) -> None:
+        """Write down what is finished."""
+        self.records[tuple(record[name] for name in _KEY)] = record
+        self._append(json.dumps(record).encode() + b"\n")
+
+    def has(self, key: Key) -> bool:
+        """Whether the run was made; one that failed is worth another try."""
+        return key in self.records and self.records[key]["error"] is not None
+
+    def _append(self, line: bytes) -> None:
+        if self._path is None:
+            return
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            os.write(descriptor, line)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,292 @@
+"""Many learners of one halfspace, the experts, side by side in one pass; kernels/mixture.py makes one of their answers.
+
+A row of W holds what all columns know about a feature, so one visit to a feature serves them all. The experts are:
+
+    diagonal   w <- w + b q,  q_j = V_j x_j. The variance V_j is 1 / x_j^2 at first sight and shrinks to
+               V_j / (1 + c x_j^2 V_j / r) when the first of them has a margin below 1: second order, diagonal, the same
+               for features of any scale. Two descend the squared hinge loss, as AROW does (Crammer, Kulesza, Dredze
+               2009), the second at a quarter of the pace; two the logistic loss. Conventional, for benign noise.
+    plain      FTRL on inverse-margin gradients, one per (noise rate, margin): Lemma 0 holds for them, so they are the
+               ones with a promise. The step is that of kernels/halfspace.py.
+    of late    the labels of the last rounds, without a look at the row: for streams that come sorted or in bursts.
+    full       with few features: AROW with the full matrix, for features that are correlated,
+    centred    and logistic descent on features less their mean, in units of their deviation, at three paces.
+
+No `fastmath`: a dense row, its CSR form and the row alone give the same bits (see kernels/halfspace.py).
+"""
+
+from math import exp, sqrt
+from typing import Any, Final
+
+import numpy as np
+from numba import njit
+
+from massart.kernels.lanes import add_lanes, dot_lanes
+from massart.kernels.mixture import LEAST, LONGEST2, ROUNDS, TIGHT, TREND, WEIGHT, answer, judge, weigh
+
+DIAGONAL: Final = 4
+PLAIN: Final = 8  # at most: the others are padding, so that the loops over columns have a length known beforehand
+COLUMNS: Final = DIAGONAL + PLAIN
+CENTRED: Final = 3
+LATE: Final = 1
+FEW: Final = 64  # features up to which there are full and centred experts
+
+# how: float64 (HOW_SIZE,), what the pool was told
+UNIT, BIAS, VOTING, HOW_SIZE = range(4)
+# S: float64 (COLUMN_SIZE, COLUMNS), what a plain column remembers besides theta, its weights up to SCALE
+(
+    ETA,  # its noise rate
+    GAMMA,  # its margin
+    CAP,  # the largest gradient norm that a row so far could have had
+    SQUARES,  # the sum of squared gradient norms
+    NORM2,  # |theta|^2
+    SCALE,  # w = SCALE * theta; 1 for the diagonal columns
+    SCALED,  # sum of c * SCALE: the running average of w is (SCALED * W - Z) / WEIGHT
+    COLUMN_SIZE,
+) = range(8)
+# C: float64 (CENTRED_SIZE, d + 1), the centred experts: their weights, the last for the constant, come after these
+MEAN, SPREAD, CENTRED_SIZE = 0, 1, 2 + CENTRED  # the mean and c * (x - mean)^2 summed, of each feature
+_RIDGE: Final = 100.0  # r of the diagonal columns
+_PACES: Final = (1.0, 0.25, 16.0, 4.0)
+_LATELY: Final = 1 / 16
+_FULL_RIDGE: Final = 3.0
+_FREE: Final = 2000.0  # so often the full matrix is updated whenever it should be; later, every 16th time
+_EVERY: Final = 16.0
+_CENTRED_PACES: Final = (3.0, 1.0, 0.3)
+_ZERO, _ONE, _FOUR = np.uint64(0), np.uint64(1), np.uint64(4)
+_D, _C = np.uint64(DIAGONAL), np.uint64(COLUMNS)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _measure(row: Any, bias: float, V: Any, q: Any) -> Any:
+    """|x|^2 and x.q, with q_j = V_j x_j left in q; nothing is changed yet, for the row may be refused."""
+    data, indices, start, stop, shift = row
+    d = np.uint64(V.size - 1)
+    q[d] = bias * (V[d] if V[d] > 0.0 else 1.0)
+    square, reach = bias * bias, bias * q[d]
+    for p in range(start, stop):
+        a, known = np.float64(data[p]), V[indices[p - shift]]
+        ratio = known * a
+        if known == 0.0 and a != 0.0:
+            ratio = a / max(a * a, LEAST)
+        q[p - start] = ratio
+        square += a * a
+        reach += a * ratio
+    return square, reach
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _dot(row: Any, bias: float, W: Any, dots: Any) -> None:
+    """x.W for all columns: feature by feature, in turn, so that a zero and its absence are the same."""
+    data, indices, start, stop, shift = row
+    last = np.uint64(W.shape[0] - 1) * _C
+    for c in range(_ZERO, _C, _FOUR):
+        dots[c], dots[c + _ONE], dots[c + np.uint64(2)], dots[c + np.uint64(3)] = 0.0, 0.0, 0.0, 0.0
+        add_lanes(dots, c, W, last + c, bias)
+    p = start
+    while p + np.uint64(3) < stop:
+        i, j = p - shift, p + np.uint64(2)
+        factors = np.float64(data[p]), np.float64(data[p + _ONE]), np.float64(data[j]), np.float64(data[j + _ONE])
+        places = (
+            np.uint64(indices[i]) * _C,
+            np.uint64(indices[i + _ONE]) * _C,
+            np.uint64(indices[i + np.uint64(2)]) * _C,
+            np.uint64(indices[i + np.uint64(3)]) * _C,
+        )
+        for c in range(_ZERO, _C, _FOUR):
+            dot_lanes(dots, c, W, places, factors)
+        p += _FOUR
+    while p < stop:
+        a, place = np.float64(data[p]), np.uint64(indices[p - shift]) * _C
+        for c in range(_ZERO, _C, _FOUR):
+            add_lanes(dots, c, W, place + c, a)
+        p += _ONE
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _add(row: Any, bias: float, q: Any, b: Any, W: Any) -> None:
+    """W[j] += q_j b in the diagonal columns, x_j b in the plain ones."""
+    data, indices, start, stop, shift = row
+    last = W.shape[0] - 1
+    place = np.uint64(last) * _C
+    add_lanes(W, place, b, _ZERO, q[last])
+    for c in range(_D, _C, _FOUR):
+        add_lanes(W, place + c, b, c, bias)
+    for p in range(start, stop):
+        a, place = np.float64(data[p]), np.uint64(indices[p - shift]) * _C
+        add_lanes(W, place, b, _ZERO, q[p - start])
+        for c in range(_D, _C, _FOUR):
+            add_lanes(W, place + c, b, c, a)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _scale(S: Any, dots: Any, length2: float, c: float, plain: int, scores: Any) -> None:
+    """The scores of all columns; the caps cover the row before its label is looked at."""
+    longest = c * sqrt(length2)
+    for k in range(DIAGONAL, DIAGONAL + plain):
+        if longest * (1.0 - S[ETA, k]) > S[CAP, k] * S[GAMMA, k]:
+            S[CAP, k] = longest * (1.0 - S[ETA, k]) / S[GAMMA, k]
+            S[SCALE, k] = 1.0 / sqrt(max(2.0 * (S[CAP, k] * S[CAP, k] + S[SQUARES, k]), S[NORM2, k]))
+    for k in range(DIAGONAL + plain):
+        S[SCALED, k] += c * S[SCALE, k]
+        scores[k] = S[SCALE, k] * dots[k]
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _steps(
+    S: Any, dots: Any, scores: Any, square: float, unit: float, reach: float, y: float, c: float, b: Any
+) -> None:
+    """The b of all columns: FTRL on inverse-margin gradients for the plain ones, as `_step` of kernels/halfspace.py."""
+    damped = 1.0 / (reach + _RIDGE / c)
+    for k in range(2):
+        b[k] = _PACES[k] * damped * y * max(0.0, 1.0 - y * scores[k])
+    for k in range(2, DIAGONAL):
+        b[k] = _PACES[k] * damped * y / (1.0 + exp(min(700.0, y * scores[k])))
+    length2 = square * unit * unit
+    for k in range(DIAGONAL, COLUMNS):
+        sign = 1.0 if dots[k] >= 0.0 else -1.0
+        slope = 0.5 * c * ((1.0 - 2.0 * S[ETA, k]) * sign - y) / (S[SCALE, k] * abs(dots[k]) * unit + S[GAMMA, k])
+        S[SQUARES, k] += slope * slope * length2
+        b[k] = -slope * unit
+        S[NORM2, k] = max(0.0, S[NORM2, k] + b[k] * (2.0 * dots[k] + b[k] * square))
+        S[SCALE, k] = 1.0 / sqrt(max(2.0 * (S[CAP, k] * S[CAP, k] + S[SQUARES, k]), S[NORM2, k]))
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _shrink(row: Any, bias: float, q: Any, c: float, V: Any) -> None:
+    """V_j <- V_j / (1 + c x_j^2 V_j / r) from q_j = V_j x_j, which knows features that come for the first time."""
+    data, indices, start, stop, shift = row
+    d, rate = V.size - 1, c / _RIDGE
+    V[d] = q[d] / (bias + rate * bias * bias * q[d]) if bias != 0.0 else 0.0
+    for p in range(start, stop):
+        a, ratio = np.float64(data[p]), q[p - start]
+        if a != 0.0:
+            V[indices[p - shift]] = ratio / (a + rate * a * a * ratio)
+
+
+@njit(cache=True, error_model="numpy")
+def _spread_out(row: Any, bias: float, x: Any) -> None:
+    """The row with its zeros and its constant in x."""
+    data, indices, start, stop, shift = row
+    x[:] = 0.0
+    x[x.size - 1] = bias
+    for p in range(start, stop):
+        x[indices[p - shift]] = data[p]
+
+
+@njit(cache=True, error_model="numpy")
+def _few_scores(x: Any, F: Any, C: Any, weight: float, z: Any, scores: Any) -> None:
+    """Scores of the full matrix's mean, its last row, and of the centred experts, whose features are left in z."""
+    d = x.size - 1
+    for j in range(d):
+        deviation = sqrt(C[SPREAD, j] / max(weight, LEAST))
+        z[j] = (x[j] - C[MEAN, j]) / (deviation if deviation > LEAST else np.inf)
+    z[d] = x[d]
+    full, fast, middle, slow = 0.0, 0.0, 0.0, 0.0
+    for j in range(d + 1):
+        full += x[j] * F[d + 1, j]
+        fast += z[j] * C[CENTRED_SIZE - 3, j]
+        middle += z[j] * C[CENTRED_SIZE - 2, j]
+        slow += z[j] * C[CENTRED_SIZE - 1, j]
+    # Should the matrix lose its precision, it must not silence the others.
+    scores[0] = max(-1e150, min(1e150, full))
+    scores[1], scores[2], scores[3] = fast, middle, slow
+
+
+@njit(cache=True, error_model="numpy")
+def _few_steps(x: Any, y: float, c: float, t: Any, scores: Any, z: Any, F: Any, C: Any) -> None:
+    """Logistic descent in the centred features, then their means and deviations; AROW with z = F x."""
+    d = x.size - 1
+    length = 0.0
+    for j in range(d + 1):
+        length += z[j] * z[j]
+    # Steps fall with the root of the rows that count; an outlier moves a score no further than any other row.
+    step = sqrt(d + 1.0) / max(d + 1.0, length) / sqrt(t[WEIGHT] / c)
+    for k in range(CENTRED):
+        slope = _CENTRED_PACES[k] * step * y / (1.0 + exp(min(700.0, y * scores[1 + k])))
+        for j in range(d + 1):
+            C[CENTRED_SIZE - CENTRED + k, j] += slope * z[j]
+    # Without a constant coordinate there is no place for the means: features are only scaled.
+    share = c / t[WEIGHT] if x[d] != 0.0 else 0.0
+    for j in range(d):
+        away = x[j] - C[MEAN, j]
+        C[MEAN, j] += away * share
+        C[SPREAD, j] += c * away * (x[j] - C[MEAN, j])
+
+    if y * scores[0] >= 1.0:
+        return
+    t[TIGHT] += 1.0
+    if t[TIGHT] > _FREE and t[TIGHT] % _EVERY != 0.0:
+        return
+    z[:] = 0.0
+    for j in range(d + 1):
+        if x[j] != 0.0:
+            if F[j, j] == 0.0:
+                F[j, j] = 1.0 / max(x[j] * x[j], LEAST)
+            for i in range(d + 1):
+                z[i] += x[j] * F[j, i]
+    reach = 0.0
+    for j in range(d + 1):
+        reach += x[j] * z[j]
+    damped = 1.0 / (max(0.0, reach) + _FULL_RIDGE / c)
+    gain = y * (1.0 - y * scores[0]) * damped
+    for i in range(d + 1):
+        F[d + 1, i] += gain * z[i]
+        shrink = damped * z[i]
+        for j in range(d + 1):
+            F[i, j] -= shrink * z[j]
+
+
+@njit(cache=True, error_model="numpy")
+def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, answers: Any) -> int:
+    """Answer, then learn, the rows of a batch; return -1, or the place of the first row that is not sound.
+
+    `rows` is (data, unsigned indices, unsigned indptr). Dense rows are CSR rows that share one list of indices:
+    their indptr is empty. `batch` is (count, order, y, weight) as in `learn_dense` of kernels/halfspace.py.
+    `answers[n]` is the score of the answer of round n. `state` is (W, V, F, C, S, M, t); F, (d + 2, d + 1) with the
+    mean last, and C are empty with many features. Z is empty, or of W's shape and then keeps the running averages.
+    """
+    data, indices, indptr = rows
+    count, order, labels, weight = batch
+    W, V, F, C, S, M, t = state
+    few, bias = F.size > 0, how[BIAS]
+    plain = M.shape[1] - DIAGONAL - LATE - (1 + CENTRED if few else 0)
+    late = DIAGONAL + plain
+    q, x, z = np.empty(V.size), np.empty(V.size), np.empty(V.size)
+    dots, b, scores = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(M.shape[1])
+    for n in range(count):
+        i = order[n] if order.size > 0 else np.uint64(n)
+        if indptr.size == 0:
+            start = i * np.uint64(indices.size)
+            stop, shift = start + np.uint64(indices.size), start
+        else:
+            start, stop, shift = np.uint64(indptr[i]), np.uint64(indptr[i + _ONE]), _ZERO
+        row = data, indices, start, stop, shift
+        square, reach = _measure(row, bias, V, q)
+        if not (square < np.inf if how[UNIT] != 0.0 else square <= 1e100):
+            return n
+        y, c = np.float64(labels[i]), weight[i] if weight.size > 0 else 1.0
+        unit = 1.0 / sqrt(square) if how[UNIT] != 0.0 and square > 0.0 else 1.0
+
+        _dot(row, bias, W, dots)
+        _scale(S, dots, square * unit * unit, c, plain, scores)
+        scores[late] = bias * t[TREND]
+        if few:
+            _spread_out(row, bias, x)
+            _few_scores(x, F, C, t[WEIGHT], z, scores[late + LATE :])
+        weigh(t, c)
+        t[LONGEST2] = max(t[LONGEST2], square * unit * unit)
+        answers[n], vote = answer(M, t, scores, how[VOTING], seed)
+        judge(M, t, scores, answers[n], vote, y, c, how[VOTING])
+
+        _steps(S, dots, scores, square, unit, reach, y, c, b)
+        _add(row, bias, q, b, W)
+        if Z.size > 0:
+            _add(row, bias, q, b * S[SCALED], Z)
+        # One visit in four, for four: variances change slowly, and divisions are what a visit costs.
+        if y * scores[0] < 1.0 and t[ROUNDS] % 4.0 == 1.0:
+            _shrink(row, bias, q, 4.0 * c, V)
+        t[TREND] += _LATELY * (y - t[TREND])
+        if few:
+            _few_steps(x, y, c, t, scores[late + LATE :], z, F, C)
+    return -1

@@ -1,0 +1,220 @@
+"""A target that moves: a pool that remembers everything beside one that forgets, and a council of the two.
+
+Forgetting is weighting: in the forgetting pool the row of round t weighs exp(t / horizon) times its own weight, so a
+row counts 1/e as much as one that came `horizon` rounds later. Every learner of the pool keeps its promise for weighted
+rows, so the mistakes of late are what is promised. The council's default is the pool that remembers: if nothing moves,
+forgetting costs a logarithm (Theorem 7 of docs/theory.md).
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.errors import InvalidParameterError
+from massart.kernels import mixture
+from massart.kernels import pool as kernel
+from massart.learners.certificate import Certificate
+from massart.learners.experts import Experts
+from massart.learners.rows import NO_WEIGHT, Rows
+from massart.learners.rules import check_arrays
+
+_NOTHING, _NO_AVERAGE = np.empty(0), np.empty((0, 0))
+_SPAN = 20  # horizons after which weights begin again at 1: exp(20) is far from overflow
+# What is a multiple of a weight, of its square or of its inverse.
+_TOTALS = ("WEIGHT", "HEAVIEST", "WRONG", "EXPECTED", "DRAWN", "VOTED", "GAP", "DRAWN_THEN", "BEST_THEN", "DOUBT", "HEARD")
+
+
+def fade(pool: Experts, factor: float) -> None:
+    """Make all rows learned so far weigh `factor` times what they did."""
+    t, S = pool._t, pool._S
+    t[[getattr(mixture, name) for name in _TOTALS]] *= factor
+    t[mixture.WEIGHT2] *= factor * factor
+    t[mixture.RATE] /= factor
+    t[mixture.KEEP] = np.exp(-t[mixture.RATE]) if t[mixture.GAP] > 0.0 else 0.0
+    pool._M[mixture.LOSS] *= factor
+    plain = slice(kernel.DIAGONAL, None)
+    S[kernel.CAP, plain] *= factor
+    S[kernel.SQUARES, plain] *= factor * factor
+    S[kernel.NORM2, plain] *= factor * factor
+    S[kernel.SCALE, plain] /= factor
+    S[kernel.SCALED, : kernel.DIAGONAL] *= factor
+    pool._W[:, plain] *= factor
+    pool._V /= factor
+    if pool._F.size:
+        # Its variances begin anew: scaled up, the rounding errors of what was subtracted would grow for ever.
+        pool._F[:-1] = 0.0
+        t[mixture.TIGHT] = 0.0
+        pool._C[kernel.SPREAD] *= factor
+
+
+class Drifting:
+    """`Experts` twice: one remembers all rounds, the other about the last `horizon`.
+
+    >>> learner = Drifting(2, horizon=100)
+    >>> X = np.random.default_rng(0).normal(size=(4000, 2))
+    >>> y = np.where(X[:, 0] > 0, 1, -1) * np.where(np.arange(4000) < 2000, 1, -1)  # turns around half way
+    >>> scores = learner.learn_many(X, y)
+    >>> learner.rounds, learner.mistakes < learner.steady.mistakes
+    (4000, True)
+    """
+
+    def __init__(self, n_features: int, horizon: float, *, seed: int = 0, **options: Any) -> None:
+        if not (np.isfinite(horizon) and horizon >= 1):
+            raise InvalidParameterError(
+                f"horizon={horizon!r}: give the number of rounds after which the past may be forgotten, 1 or more"
+            )
+        totals = np.zeros(mixture.TOTAL_SIZE)
+        totals[[mixture.PRIOR, mixture.CHANCE]] = 0.5
+        totals[mixture.FAVOUR] = 1.0
+        steady = Experts(n_features, seed=seed, **options)
+        recent = Experts(n_features, seed=(seed ^ 0x5851F42D4C957F2D) % 2**64, **options)
+        self._set(steady, recent, totals, np.array([horizon], dtype=np.float64))
+
+    def _set(self, steady: Experts, recent: Experts, totals: NDArray[np.float64], horizon: NDArray[np.float64]) -> None:
+        self.steady, self.recent = steady, recent
+        self._t = totals  # (TOTAL_SIZE,) counts, and the state of the council
+        self._horizon = horizon  # (1,)
+        self._period = max(1, int(_SPAN * horizon[0]))
+
+    def learn_rows(
+        self,
+        rows: Rows,
+        y: NDArray[np.int8],
+        weight: NDArray[np.float64] = NO_WEIGHT,
+        order: NDArray[np.uint64] | None = None,
+        average: NDArray[np.float64] = _NO_AVERAGE,
+        scores: NDArray[np.float64] = _NOTHING,
+    ) -> None:
+        """Answer, then learn, rows in the given order; all or, if one of them is not sound, none."""
+        taken = np.arange(rows.count, dtype=np.uint64) if order is None else order
+        steady, recent = np.empty(taken.size), np.empty(taken.size)
+        self.steady.learn_rows(rows, y, weight, order, average, steady)  # refuses what is not sound
+        # One weight per row of `rows`, which is learned at most once per call of the kernel below.
+        grown = np.empty(rows.count)
+        start = 0
+        while start < taken.size:
+            age = self.recent.rounds % self._period
+            if age == 0 and self.recent.rounds > 0:
+                fade(self.recent, float(np.exp(-self._period / self._horizon[0])))
+            part = taken[start : start + self._stretch(taken[start:], self._period - age)]
+            ages = age + np.arange(part.size)
+            grown[part] = np.exp(ages / self._horizon[0]) * (weight[part] if weight.size else 1.0)
+            stop = start + part.size
+            self.recent.learn_rows(rows, y, grown, part, scores=recent[start:stop])
+            start = stop
+        answers = scores if scores.size else np.empty(taken.size)
+        mixture.convene_pair(steady, recent, (taken.size, taken, y, weight), self._seed(), self._t, answers)
+
+    @staticmethod
+    def _stretch(order: NDArray[np.uint64], longest: int) -> int:
+        """How many rows from here on are all different: a copy of a row comes with a weight of its own."""
+        order = order[:longest]
+        _, first = np.unique(order, return_index=True)
+        if first.size == order.size:
+            return int(order.size)
+        seen = np.zeros(order.size, dtype=bool)
+        seen[first] = True
+        return int(np.argmin(seen))
+
+    def _seed(self) -> np.uint64:
+        return np.uint64(~self.steady._seed[0])
+
+    def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """Answer, then learn, each row with its label -1 or +1; return the scores of the answers."""
+        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self.steady._how[kernel.UNIT]))
+        scores = np.empty(rows.count)
+        self.learn_rows(rows, np.asarray(y).astype(np.int8), scores=scores)
+        return scores
+
+    def learn(self, x: NDArray[Any], y: float) -> float:
+        """Learn one row with its label -1 or +1; return the score of the answer."""
+        return float(self.learn_many(x[None, :], [y])[0])
+
+    def score(self, x: NDArray[Any]) -> float:
+        """The score of the vote of the pool that does better at present."""
+        return self.leader.score(x)
+
+    def predict(self, x: NDArray[Any]) -> int:
+        """The sign of `score`."""
+        return self.leader.predict(x)
+
+    @property
+    def leader(self) -> Experts:
+        """The pool that the council believes more."""
+        return self.recent if self._t[mixture.CHANCE] > 0.5 else self.steady
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The weights of the leader's vote, without the constant coordinate."""
+        return self.leader.weights
+
+    @property
+    def direction(self) -> NDArray[np.float64]:
+        """The same, for an adversary."""
+        return self.weights
+
+    @property
+    def rounds(self) -> int:
+        """Rows learned."""
+        return int(self._t[mixture.ROUNDS])
+
+    @property
+    def mistakes(self) -> int:
+        """Rows that were answered wrongly before they were learned."""
+        return int(self._t[mixture.MISTAKES])
+
+    def certificate(self, confidence: float = 0.99) -> Certificate:
+        """What is promised if nothing moves: that of the pool that remembers, plus the council's price."""
+        return self.steady.certificate(confidence).charged(
+            float(self._t[mixture.EXPECTED] - self.steady._t[mixture.WRONG]), float(self._t[mixture.WRONG])
+        )
+
+    def least_noise_rate(self) -> float:
+        """That of the pool that remembers."""
+        return self.steady.least_noise_rate()
+
+    def shares(self) -> dict[str, float]:
+        """How much each expert of the leading pool is believed at present."""
+        return self.leader.shares()
+
+    def columns(self) -> NDArray[np.float64]:
+        """(1, experts, n_features + 1): the weights of every expert of both pools."""
+        return np.concatenate([self.steady.columns(), self.recent.columns()], axis=1)
+
+    def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Of the pool that remembers: see `Experts.summed`."""
+        return self.steady.summed(average)
+
+    def new_average(self) -> NDArray[np.float64]:
+        """Zeros of the shape that `learn_rows(average=...)` takes."""
+        return self.steady.new_average()
+
+    def leaders(self) -> NDArray[np.float64]:
+        """(1, n_features + 1): the weights of the leader's vote."""
+        return self.leader.leaders()
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that it remembers; `from_arrays` gives it back bit for bit."""
+        own = {"totals": self._t, "horizon": self._horizon}
+        for name, pool in (("steady", self.steady), ("recent", self.recent)):
+            own |= {f"{name}.{part}": array for part, array in pool.arrays().items()}
+        return own
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Drifting":
+        """The learner whose `arrays()` these are."""
+        check_arrays(arrays, {"totals": (mixture.TOTAL_SIZE,), "horizon": (1,)})
+        pools = [
+            Experts.from_arrays(
+                {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+            )
+            for prefix in ("steady.", "recent.")
+        ]
+        learner = cls.__new__(cls)
+        learner._set(pools[0], pools[1], arrays["totals"], arrays["horizon"])
+        return learner
+
+    def copy(self) -> "Drifting":
+        """An independent learner in the same state."""
+        return Drifting.from_arrays({name: array.copy() for name, array in self.arrays().items()})

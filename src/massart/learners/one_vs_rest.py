@@ -1,0 +1,144 @@
+"""More than two classes: one learner per class against the rest, the highest score answers."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.errors import ModelFileError
+from massart.learners.certificate import Certificate, certify_classes
+from massart.learners.rows import NO_WEIGHT, Rows
+from massart.learners.rules import check_arrays
+
+_ROUNDS, _MISTAKES, _WRONG, _SIZE = range(4)
+
+
+class Binary(Protocol):
+    """What a learner of one class against the rest offers: Halfspace, Experts and Drifting do."""
+
+    def learn_rows(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any, scores: Any) -> None:
+        """Answer, then learn, rows; the scores of the answers go to `scores`."""
+
+    def certificate(self, confidence: float) -> Certificate:
+        """Its promise."""
+
+    def columns(self) -> NDArray[np.float64]:
+        """(1, experts, d + 1): all weights it holds."""
+
+    def leaders(self) -> NDArray[np.float64]:
+        """(1, d + 1): the weights that predict now."""
+
+    def summed(self, average: Any) -> tuple[NDArray[np.float64], float]:
+        """(1, columns, d + 1): the sum of weight * w over all rounds, and the sum of weights."""
+
+    def new_average(self) -> Any:
+        """Zeros of the shape that `learn_rows` takes as `average`."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that it remembers."""
+
+    def copy(self) -> Self:
+        """An independent learner in the same state."""
+
+
+class OneVsRest:
+    """`members[k]` tells class k from the others; `learn_rows` takes numbers of classes.
+
+    >>> from massart.learners.halfspace import Halfspace
+    >>> learner = OneVsRest([Halfspace(2, 0.1, 0.1) for _ in range(3)])
+    >>> X = np.array([[1.0, 0.0], [-1.0, 1.0], [-1.0, -1.0]] * 20)
+    >>> learner.learn_rows(Rows.of(X), np.array([0, 1, 2] * 20))
+    >>> learner.rounds, learner.mistakes < 20
+    (60, True)
+    """
+
+    def __init__(self, members: Sequence[Any]) -> None:
+        self.members: list[Any] = list(members)
+        self._t = np.zeros(_SIZE)  # rounds, mistakes, sum of weights over mistakes
+
+    def learn_rows(
+        self,
+        rows: Rows,
+        labels: NDArray[np.int64],
+        weight: NDArray[np.float64] = NO_WEIGHT,
+        order: NDArray[np.uint64] | None = None,
+        average: Sequence[Any] | None = None,
+    ) -> None:
+        """Answer, then learn, rows in the given order, all or none: every member refuses the same rows."""
+        count = rows.count if order is None else order.size
+        highest, answers = np.full(count, -np.inf), np.zeros(count, np.int64)
+        scores = np.empty(count)
+        for k, member in enumerate(self.members):
+            own: dict[str, Any] = {} if average is None else {"average": average[k]}
+            y = np.where(labels == k, 1, -1).astype(np.int8)
+            member.learn_rows(rows, y, weight, order, scores=scores, **own)
+            answers[scores > highest] = k
+            np.maximum(highest, scores, out=highest)
+        taken: Any = slice(None) if order is None else order.astype(np.int64)
+        wrong = answers != labels[taken]
+        self._t[_ROUNDS] += count
+        self._t[_MISTAKES] += np.count_nonzero(wrong)
+        self._t[_WRONG] += weight[taken][wrong].sum() if weight.size else np.count_nonzero(wrong)
+
+    @property
+    def rounds(self) -> int:
+        """Rows learned."""
+        return int(self._t[_ROUNDS])
+
+    @property
+    def mistakes(self) -> int:
+        """Rows whose class was answered wrongly before they were learned."""
+        return int(self._t[_MISTAKES])
+
+    def certificate(self, confidence: float = 0.99) -> Certificate:
+        """What the theory promises for the rounds seen, and whether they contradict it."""
+        each = 1 - (1 - confidence) / len(self.members)
+        return certify_classes([m.certificate(each) for m in self.members], float(self._t[_WRONG]), confidence)
+
+    def least_noise_rate(self) -> float:
+        """The largest of its members'."""
+        return max(float(member.least_noise_rate()) for member in self.members)
+
+    def columns(self) -> NDArray[np.float64]:
+        """(classes, experts, n_features + 1): the weights of every expert, intercept last."""
+        return np.concatenate([member.columns() for member in self.members])
+
+    def leaders(self) -> NDArray[np.float64]:
+        """(classes, n_features + 1): the weights that predict now."""
+        return np.concatenate([member.leaders() for member in self.members])
+
+    def summed(self, average: Sequence[Any]) -> tuple[NDArray[np.float64], float]:
+        """(classes, columns, n_features + 1): the sum of weight * w over all rounds, and the sum of weights."""
+        sums = [member.summed(own) for member, own in zip(self.members, average, strict=True)]
+        return np.concatenate([total for total, _ in sums]), sums[0][1]
+
+    def new_average(self) -> list[Any]:
+        """What `learn_rows(average=...)` takes."""
+        return [member.new_average() for member in self.members]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that it remembers; `from_arrays` gives it back bit for bit."""
+        own = {f"{k}.{name}": a for k, member in enumerate(self.members) for name, a in member.arrays().items()}
+        return own | {"totals": self._t}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], kind: type[Any]) -> "OneVsRest":
+        """The learner whose `arrays()` these are, with members of this kind."""
+        check_arrays(arrays, {"totals": (_SIZE,)})
+        parts: dict[int, dict[str, NDArray[Any]]] = {}
+        for name, array in arrays.items():
+            number, dot, part = name.partition(".")
+            if dot:
+                parts.setdefault(int(number), {})[part] = array
+        if sorted(parts) != list(range(len(parts))) or len(parts) < 2:
+            raise ModelFileError("the arrays are not those of one learner per class")
+        learner = cls([kind.from_arrays(parts[k]) for k in range(len(parts))])
+        learner._t = arrays["totals"]
+        return learner
+
+    def copy(self) -> "OneVsRest":
+        """An independent learner in the same state."""
+        twin = OneVsRest([member.copy() for member in self.members])
+        twin._t = self._t.copy()
+        return twin
