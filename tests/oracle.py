@@ -139,21 +139,56 @@ def coin(seed, number):
     return ((h ^ (h >> 31)) >> 11) / 2**53
 
 
-class Mixture:
+class Council:
+    """Prod with a default (Theorem 7(d) of docs/theory.md): rate `prior` in units of the heaviest row, and a lead."""
+
+    def __init__(self):
+        self.heaviest, self.split, self.prior, self.lead = 0.0, 0.0, 0.5, 0.0
+
+    @property
+    def favour(self):
+        """By how much the other adviser weighs more than at first."""
+        return np.exp(self.prior * self.lead / self.heaviest) if self.heaviest > 0 else 1.0
+
+    @property
+    def chance(self):
+        """Probability of following the other adviser, not the default."""
+        return self.prior * self.favour / (self.prior * self.favour + 1 - self.prior)
+
+    def convene(self, heaviest):
+        self.split *= (self.heaviest / heaviest) ** 2
+        self.heaviest = heaviest
+        self.prior = min(self.prior, 0.5 / np.sqrt(1 + self.split))
+        self.lead = heaviest / self.prior * np.clip(self.prior * self.lead / heaviest, -600, 600)
+
+    def weigh(self, c):
+        if c > self.heaviest:
+            self.convene(c)
+
+    def compare(self, default, other, c):
+        """Both lost a part of c."""
+        split = c * (default - other) / self.heaviest
+        self.lead += self.heaviest / self.prior * np.log(1 + self.prior * split)
+        self.split += split**2
+        if 4 * self.prior**2 * (1 + self.split) > 17 / 16:
+            self.convene(self.heaviest)
+
+
+class Mixture(Council):
     """kernels/mixture.py: AdaHedge with a lazy rate, the vote of scores, and the council; attributes as its totals.
 
     Shares come from all losses, anew in every round: nothing is multiplied up.
     """
 
     def __init__(self, experts, sample=True, seed=0):
+        super().__init__()
         self.sample, self.seed = sample, seed
         self.loss, self.power, self.size = np.zeros(experts), np.zeros(experts), np.ones(experts)
         self.rounds, self.mistakes = 0, 0
-        self.weight = self.weight2 = self.heaviest = self.wrong = 0.0
+        self.weight = self.weight2 = self.wrong = 0.0
         self.expected = self.drawn = self.voted = 0.0
         self.gap = self.rate = self.drawn_then = self.best_then = self.doubt = self.next = self.heard = 0.0
         self.total_then = float(experts)
-        self.split, self.prior, self.lead = 0.0, 0.5, 0.0
 
     def shares(self):
         """Up to a factor; the leader had 1 when the rate was set."""
@@ -175,38 +210,21 @@ class Mixture:
         self.size = np.sqrt(np.maximum(self.power, LEAST))
         self.total_then = self.shares().sum()
 
-    @property
-    def favour(self):
-        """By how much the council's Prod weighs draws more than at first: exp(rate * lead), in units of `heaviest`."""
-        return np.exp(self.prior * self.lead / self.heaviest) if self.heaviest > 0 else 1.0
-
-    @property
-    def chance(self):
-        """Probability that the council answers with a draw."""
-        return self.prior * self.favour / (self.prior * self.favour + 1 - self.prior)
-
-    def convene(self, heaviest):
-        self.split *= (self.heaviest / heaviest) ** 2
-        self.heaviest = heaviest
-        self.prior = min(self.prior, 0.5 / np.sqrt(1 + self.split))
-        self.lead = heaviest / self.prior * np.clip(self.prior * self.lead / heaviest, -600, 600)
-
     def round(self, scores, y, c=1.0):
         """Answer, then learn; return the score of the answer."""
         self.weight += c
         self.weight2 += c * c
-        if c > self.heaviest:
-            self.convene(c)
+        self.weigh(c)
         shares, chance = self.shares(), self.chance
-        p = shares / shares.sum()
         vote = shares / self.size @ scores
         given, toss = vote / shares.sum(), coin(self.seed, self.rounds)
         if self.sample and toss < chance:
-            e = min(int(np.searchsorted(np.cumsum(p), toss / chance, side="right")), p.size - 1)
+            p = np.cumsum(shares) / shares.sum()
+            e = min(int(np.searchsorted(p, toss / chance, side="right")), p.size - 1)
             given = scores[e] / np.sqrt(max(self.power[e], LEAST))
 
         miss = ((scores >= 0) != (y > 0)).astype(float)
-        wrong, missed, before = p @ miss, float((vote >= 0) != (y > 0)), self.loss.min()
+        wrong, missed, before = shares @ miss / shares.sum(), float((vote >= 0) != (y > 0)), self.loss.min()
         self.loss = self.loss + c * miss
         self.rounds += 1
         self.mistakes += (given >= 0) != (y > 0)
@@ -215,17 +233,13 @@ class Mixture:
         self.voted += c * missed
         self.expected += c * (chance * wrong + (1 - chance) * missed if self.sample else missed)
 
-        split = c * (missed - wrong) / self.heaviest
-        self.lead += self.heaviest / self.prior * np.log(1 + self.prior * split)
-        self.split += split**2
-        if 4 * self.prior**2 * (1 + self.split) > 17 / 16:
-            self.convene(self.heaviest)
+        self.compare(missed, wrong, c)
         if self.rounds % 8 == 0 or self.rounds < 64:
             self.heard += c
             self.power += (np.minimum(scores**2, 1e300) - self.power) * c / self.heard
 
         if self.gap == 0:
-            self.set_rate(wrong * c - (self.loss.min() - before))
+            self.set_rate(max(0.0, wrong * c - (self.loss.min() - before)))
             return given
         self.doubt += min(wrong * c, self.rate * c * c / 8)
         due = self.rounds > self.next or self.shares().sum() < 1e-100

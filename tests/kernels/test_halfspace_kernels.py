@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from oracle import AdaHedge, InverseMargin, PaperAlgorithm1, unit
+from oracle import InverseMargin, PaperAlgorithm1, unit
 
 from massart import theory
 from massart.kernels import halfspace as kernel
-from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
 from massart.learners.rows import Rows
 
@@ -170,59 +169,6 @@ def test_running_sum_of_weights(case):
     assert relative(found[0, 0], total) <= DRIFT
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("update", ["inverse-margin", "paper"])
-def test_columns_are_independent_halfspaces(sparse, update):
-    X, y, c = stream(7)
-    rates, margins = (0.0, 0.2), (0.05, 0.3)
-    pool = Experts(D, noise_rates=rates, margins=margins, update=update)
-    average = pool.new_average()
-    rows = Rows.of(sp.csr_matrix(X) if sparse else X)
-    labels = (y > 0).astype(np.int64)
-    pool.learn_rows(rows, labels, c, np.arange(T, dtype=np.uint64), average)
-    summed = pool.summed(average)[0]
-    for e, (rate, margin) in enumerate((r, m) for r in rates for m in margins):
-        single = Halfspace(D, rate, margin, update=update)
-        own = single.new_average()
-        single.learn_rows(rows, y.astype(np.int8), c, None, own)
-        assert relative(pool.columns()[0, e], single.columns()[0, 0]) <= DRIFT
-        assert relative(summed[0, e], single.summed(own)[0][0, 0]) <= DRIFT
-        assert pool._losses[0, e] == pytest.approx(single._s[kernel.WRONG], rel=1e-12)
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_mixture_follows_adahedge_and_its_coins(sparse):
-    X, y, c = stream(8)
-    pool = Experts(D, noise_rates=(0.0, 0.1, 0.3), margins=(0.02, 0.2), seed=11)
-    singles = [Halfspace(D, r, m) for r in (0.0, 0.1, 0.3) for m in (0.02, 0.2)]
-    oracle = AdaHedge(len(singles))
-    labels = (y > 0).astype(np.int64)
-    rows = Rows.of(sp.csr_matrix(X) if sparse else X)
-    answers = pool.learn_rows(rows, labels, c, np.arange(T, dtype=np.uint64))
-    for t in range(T):
-        scores = np.array([single.learn(X[t], y[t], c[t]) for single in singles])
-        wrong = (np.where(scores >= 0, 1.0, -1.0) != y[t]) * c[t]
-        p = oracle.round(wrong)
-        coin = kernel._coin(np.uint64(11), float(t))
-        drawn = min(int(np.searchsorted(np.cumsum(p), coin, side="right")), p.size - 1)
-        assert answers[t] == (scores[drawn] >= 0), f"round {t}"
-    assert pool._gaps[0] == pytest.approx(oracle.gap, rel=1e-9)
-    assert pool._losses[0] == pytest.approx(oracle.L, rel=1e-12)
-    assert pool.mistakes == np.count_nonzero(answers != labels)
-
-
-def test_coins_are_uniform_and_independent_of_their_neighbours():
-    n = 20_000
-    coins = np.array([kernel._coin(np.uint64(3), float(i)) for i in range(n)])
-    assert coins.min() >= 0
-    assert coins.max() < 1
-    # mean and lag-1 correlation of n uniforms: z = 5 of their standard errors
-    assert abs(coins.mean() - 0.5) <= 5 * np.sqrt(1 / 12 / n)
-    assert abs(np.corrcoef(coins[1:], coins[:-1])[0, 1]) <= 5 / np.sqrt(n)
-    other = np.array([kernel._coin(np.uint64(4), float(i)) for i in range(n)])
-    assert abs(np.corrcoef(coins, other)[0, 1]) <= 5 / np.sqrt(n)
-
-
 def test_parameters_of_the_paper_in_the_kernel_are_those_of_theory():
     learner = Halfspace(1, 0.1, 0.3, horizon=5000, update="paper", fit_intercept=False)
     learner.learn(np.ones(1), 1)
@@ -245,11 +191,3 @@ def test_ftrl_is_projected_when_gradients_agree():
         oracle.round(unit(x, 0.0), 1.0)
         assert relative(np.append(learner.weights, 0.0), oracle.w) <= DRIFT, f"round {t}"
     assert np.linalg.norm(learner.weights) == pytest.approx(1.0, abs=1e-12), "the projection was active"
-
-
-def test_a_mistake_that_all_experts_make_costs_the_mixture_nothing():
-    pool = Experts(2, noise_rates=(0.0, 0.2), margins=(0.1,), seed=1)
-    rows = Rows.of(np.array([[1.0, 0.0], [1.0, 0.0]]))
-    pool.learn_rows(rows, np.zeros(2, np.int64), np.ones(2), np.zeros(1, np.uint64))
-    assert pool._losses.tolist() == [[1.0, 1.0]]  # sign(0) = +1 was wrong for both
-    assert pool._gaps[0] == 0.0

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 
@@ -14,9 +15,6 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from massart import MassartClassifier
@@ -25,8 +23,14 @@ from massart.errors import InvalidParameterError
 KNOWN = {"noise_rate": 0.2, "margin": 0.05}
 CHECKED = {
     "default": {},
+    "majority": {"voting": "majority"},
+    "forgetting": {"horizon": 100},
+    "noise rate only": {"noise_rate": 0.2},
+    "margin only": {"margin": 0.05},
     "known": KNOWN,
-    "paper": {"update": "paper"},
+    "known horizon": {**KNOWN, "horizon": 300},
+    # Algorithm 1 is slow: at a margin of 0.05 it is not done after the few hundred rows of these checks.
+    "paper": {"noise_rate": 0.1, "margin": 0.1, "update": "paper"},
     "adagrad": {**KNOWN, "optimizer": "adagrad-norm", "fit_intercept": False},
 }
 # SCIPY_ARRAY_API must be set before scipy is imported, or scikit-learn skips a check: hence a process of its own.
@@ -93,34 +97,28 @@ def test_a_pickled_classifier_goes_on_bit_for_bit(name, sparse):
     assert other.certificate() == clf.certificate()
 
 
-def test_batches_do_not_matter():
-    X, y = stream()
-    whole = MassartClassifier(random_state=1).partial_fit(X, y, classes=[0, 1])
-    pieces = MassartClassifier(random_state=1)
-    for at in np.split(np.arange(2000), [1, 2, 700, 1999]):
-        pieces.partial_fit(X[at], y[at], classes=[0, 1])
-    assert np.array_equal(whole.coef_, pieces.coef_)
-    assert (whole.rounds_, whole.mistakes_) == (pieces.rounds_, pieces.mistakes_)
-
-
-def test_grid_search_cross_validation_and_pipelines():
-    X, y = stream(600)
-    search = GridSearchCV(
-        make_pipeline(StandardScaler(), MassartClassifier(random_state=0)),
-        {"massartclassifier__noise_rate": [0.1, None], "massartclassifier__margin": [0.05, None]},
-        cv=3,
-    ).fit(X, y)
-    assert search.best_score_ > 0.85
-    assert cross_val_score(MassartClassifier(**KNOWN, random_state=0), sp.csr_matrix(X), y, cv=3).min() > 0.8
-
-
-def test_hashed_text_in_a_pipeline():
-    rng = np.random.default_rng(0)
-    words = np.array([f"word{i}" for i in range(60)])
-    texts = [" ".join(rng.choice(words, 8)) + (" good" if i % 2 else " bad") for i in range(400)]
-    labels = np.where(np.arange(400) % 2, "up", "down")
-    model = make_pipeline(HashingVectorizer(n_features=2**12), MassartClassifier(random_state=0))
-    assert model.fit(texts[:300], labels[:300]).score(texts[300:], labels[300:]) > 0.9
+@pytest.mark.parametrize(
+    ("parameters", "refused"),
+    [
+        ({"update": "paper"}, "update='paper' is for a learner that knows noise_rate and margin: give both"),
+        ({"update": "paper", "margin": 0.1}, "update='paper' is for a learner that knows"),
+        ({"optimizer": "ftrl", "noise_rate": 0.1}, "optimizer='ftrl' is for a learner that knows"),
+        ({"optimizer": "fixed", "horizon": 100}, "optimizer='fixed' is for a learner that knows"),
+        ({"voting": "weighted"}, "voting='weighted': choose one of 'sample', 'majority'"),
+        ({"voting": None, **KNOWN}, "voting=None: choose one of"),
+        ({"horizon": 0.5}, "horizon=0.5: give the number of rounds"),
+        ({"horizon": float("inf")}, "horizon=inf: give the number of rounds"),
+        ({"horizon": "long"}, "horizon='long': give a number or None"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_with_a_sentence(parameters, refused):
+    X, y = stream(20)
+    clf = MassartClassifier(**parameters)
+    with pytest.raises(InvalidParameterError, match=re.escape(refused)):
+        clf.fit(X, y)
+    with pytest.raises(InvalidParameterError, match=re.escape(refused)):
+        clf.partial_fit(X, y, classes=[0, 1])
+    assert not hasattr(clf, "classes_")
 
 
 LABELS = {
@@ -195,10 +193,10 @@ def test_coef_and_intercept_are_what_predicts(classes, parameters, how):
     assert np.all(clf.intercept_ == 0.0) == (parameters == {"fit_intercept": False})
 
 
-@pytest.mark.parametrize("parameters", [{}, KNOWN, {**KNOWN, "update": "paper"}])
+@pytest.mark.parametrize("parameters", [KNOWN, {**KNOWN, "update": "paper"}])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_length_of_a_row_does_not_matter(parameters, sparse):
-    """Rows are learned at length 1. By a power of two scaling is exact in floating point, so nothing changes at all."""
+    """One halfspace learns rows at length 1. By a power of two scaling is exact, so nothing changes at all."""
     X, y = stream(1500)
     exact = X * 2.0 ** np.random.default_rng(1).integers(-400, 400, size=(1500, 1))
     other = X * np.random.default_rng(1).uniform(1e-3, 1e3, size=(1500, 1))
@@ -216,12 +214,23 @@ def test_the_length_of_a_row_does_not_matter(parameters, sparse):
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("options", [{}, {"update": "paper"}, {"optimizer": "adagrad-norm"}, {"horizon": 300}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        KNOWN,
+        {**KNOWN, "update": "paper"},
+        {**KNOWN, "optimizer": "adagrad-norm"},
+        {**KNOWN, "horizon": 300},
+        {"voting": "majority"},
+        {"voting": "majority", "margin": 0.05, "fit_intercept": False},
+    ],
+)
 def test_mistakes_are_those_of_predict_just_before_learning(classes, sparse, options):
+    """Without coins `predict` is what `partial_fit` answers."""
     X, y = stream(300, seed=5)
     y = y + (X[:, 1] > 0.3) * (classes == 3)
     X = sp.csr_matrix(X) if sparse else X
-    clf = MassartClassifier(0.1, 0.05, **options, random_state=0)
+    clf = MassartClassifier(**options, random_state=0)
     clf.partial_fit(X[:1], y[:1], classes=range(classes))
     mistakes = clf.mistakes_
     for i in range(1, 300):
@@ -240,14 +249,6 @@ def test_the_first_prediction_is_the_second_of_two_classes():
         assert clf.partial_fit([[0.0, 0.0]], [1]).mistakes_ == mistakes
 
 
-def test_a_pool_predicts_with_the_expert_of_fewest_mistakes():
-    X, y = stream(1000)
-    clf = MassartClassifier(random_state=0).partial_fit(X, y, classes=[0, 1])
-    losses, columns = clf._learner.arrays()["losses"], clf._learner.columns()
-    assert np.ptp(losses) > 50
-    assert np.array_equal(clf.coef_[0], columns[0, losses[0].argmin(), :-1])
-
-
 def test_one_class_at_first_is_fine_online():
     X, y = stream(600)
     clf = MassartClassifier(random_state=0)
@@ -263,7 +264,7 @@ def test_before_learning_there_is_nothing_to_ask():
             ask(np.eye(2))
     with pytest.raises(NotFittedError):
         clf.certificate()
-    for name in ("coef_", "intercept_", "rounds_", "mistakes_", "classes_"):
+    for name in ("coef_", "intercept_", "rounds_", "mistakes_", "classes_", "noise_rate_", "expert_weights_"):
         assert not hasattr(clf, name)
 
 

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from massart import Halfspace, MassartClassifier, load, save
 from massart.errors import ModelFileError
+from massart.learners.drift import Drifting
 from massart.learners.experts import Experts
 from massart.learners.rows import Rows
 from massart.store.model_file import read_model, write_model
@@ -19,6 +20,7 @@ from massart.store.model_file import read_model, write_model
 KNOWN = {"noise_rate": 0.1, "margin": 0.05, "random_state": 0}
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 6))
+WIDE = np.hstack([X, RNG.normal(size=(400, 90)) * (RNG.random((400, 90)) < 0.2)])  # too many for the full matrix
 Y = (X[:, 0] > 0).astype(int)
 THREE = Y + (X[:, 1] > 0.4)
 FIRST, THEN = slice(0, 150), slice(150, 400)
@@ -31,7 +33,15 @@ LEARNERS = {
     "adagrad": (lambda: MassartClassifier(**KNOWN, optimizer="adagrad-norm"), False, Y),
     "adagrad, csr": (lambda: MassartClassifier(**KNOWN, optimizer="adagrad-norm"), True, Y),
     "paper": (lambda: MassartClassifier(**KNOWN, update="paper"), False, Y),
-    "paper pool": (lambda: MassartClassifier(update="paper", random_state=3), False, Y),
+    "noise rate only": (lambda: MassartClassifier(0.1, random_state=3), False, Y),
+    "margin only": (lambda: MassartClassifier(margin=0.05, random_state=3), False, Y),
+    "majority": (lambda: MassartClassifier(voting="majority", random_state=3), False, Y),
+    "many features": (lambda: MassartClassifier(random_state=3), False, Y),
+    "many features, csr": (lambda: MassartClassifier(random_state=3), True, Y),
+    "drifting": (lambda: MassartClassifier(horizon=5, random_state=3), False, Y),  # fades before and after the file
+    "drifting, many features": (lambda: MassartClassifier(horizon=40, random_state=3), True, Y),
+    "drifting, three classes": (lambda: MassartClassifier(horizon=30, random_state=3), False, THREE),
+    "three classes, majority": (lambda: MassartClassifier(voting="majority", random_state=3), True, THREE),
     "pool": (lambda: MassartClassifier(random_state=3), False, Y),
     "pool, csr": (lambda: MassartClassifier(random_state=3), True, Y),
     "pool of large seed": (lambda: MassartClassifier(random_state=2**32 - 1), False, Y),
@@ -53,14 +63,16 @@ results = {}
 for number, (rows, labels) in enumerate(tasks):
     for start in ("online", "fitted"):
         model = load(folder / f"{number}.{start}.massart")
-        results[number, start] = pickle.dumps((model.predict(rows), model.partial_fit(rows, labels)._learner.arrays()))
+        scores = model.decision_function(rows)
+        results[number, start] = pickle.dumps((scores, model.partial_fit(rows, labels)._learner.arrays()))
 (folder / "results.pickle").write_bytes(pickle.dumps(results))
 """
 
 
 def learned(name, how):
     make, sparse, y = LEARNERS[name]
-    rows = sp.csr_matrix(X) if sparse else X
+    rows = WIDE if "many features" in name else X
+    rows = sp.csr_matrix(rows) if sparse else rows
     model = make()
     model = (
         model.fit(rows[FIRST], y[FIRST]) if how == "fitted" else model.partial_fit(rows[FIRST], y[FIRST], np.unique(y))
@@ -85,9 +97,9 @@ def gone_on(tmp_path_factory):
 @pytest.mark.parametrize("how", ["online", "fitted"])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_another_process_goes_on_as_if_nothing_had_happened(gone_on, name, how):
-    predicted, arrays = pickle.loads(gone_on[list(LEARNERS).index(name), how])  # noqa: S301
+    scores, arrays = pickle.loads(gone_on[list(LEARNERS).index(name), how])  # noqa: S301
     model, rows, y = learned(name, how)
-    assert np.array_equal(predicted, model.predict(rows[THEN]))
+    assert scores.tobytes() == model.decision_function(rows[THEN]).tobytes()
     expected = model.partial_fit(rows[THEN], y[THEN])._learner.arrays()
     assert arrays.keys() == expected.keys()
     for key, array in arrays.items():
@@ -103,7 +115,7 @@ def round_trip(model, folder):
 @pytest.mark.parametrize("how", ["new", "online", "fitted"])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_classifier_comes_back_whole(name, how, tmp_path):
-    model = LEARNERS[name][0]() if how == "new" else learned(name, how)[0]
+    model, rows = (LEARNERS[name][0](), X) if how == "new" else learned(name, how)[:2]
     back = round_trip(model, tmp_path)
     mine, yours = dict(vars(model)), dict(vars(back))
     if name == "pool, generator":  # its seed was drawn when learning began
@@ -116,8 +128,10 @@ def test_a_classifier_comes_back_whole(name, how, tmp_path):
     assert mine.keys() == yours.keys()
     if how != "new":
         assert back.classes_.dtype == model.classes_.dtype
-        assert np.array_equal(back.decision_function(X), model.decision_function(X))
-        assert np.array_equal(back.predict(X), model.predict(X))
+        assert np.array_equal(back.decision_function(rows), model.decision_function(rows))
+        assert np.array_equal(back.predict(rows), model.predict(rows))
+        assert (back.noise_rate_, back.expert_weights_) == (model.noise_rate_, model.expert_weights_)
+        assert back.summary().splitlines()[1:] == model.summary().splitlines()[1:]  # a generator has no name
         assert back.certificate() == model.certificate()
         assert (back.rounds_, back.mistakes_, back.n_iter_) == (model.rounds_, model.mistakes_, model.n_iter_)
         assert clone(back).get_params().keys() == model.get_params().keys()
@@ -174,19 +188,30 @@ def test_numpy_parameters_come_back_as_numbers(tmp_path):
     assert round_trip(model.fit(X, Y), tmp_path).get_params() == model.get_params()
 
 
+KINDS = {
+    "halfspace": lambda d: Halfspace(d, 0.1, 0.05),
+    "experts": lambda d: Experts(d, seed=2**64 - 1),
+    "majority": lambda d: Experts(d, voting="majority", fit_intercept=False, normalize=False),
+    "one pair": lambda d: Experts(d, noise_rates=(0.1,), margins=(0.05,), seed=5),
+    "drifting": lambda d: Drifting(d, 7, seed=2**63 + 9),
+}
+
+
 @pytest.mark.parametrize("sparse", [False, True])
-def test_learners_come_back_whole(sparse, tmp_path):
-    rows = Rows.of(sp.csr_matrix(X) if sparse else X)
-    halfspace = Halfspace(6, 0.1, 0.05)
-    halfspace.learn_many(rows, 2 * Y - 1)
-    pool = Experts(6, classes=3, seed=2**64 - 1)
-    pool.learn_rows(rows, THREE, np.ones(400), np.arange(400, dtype=np.uint64))
-    for learner, targets in ((halfspace, 2.0 * Y - 1), (pool, THREE)):
-        back = round_trip(learner, tmp_path)
-        assert type(back) is type(learner)
-        for each in (learner, back):
-            each.learn_rows(rows, targets, np.ones(400), np.arange(400, dtype=np.uint64))
-        assert pickle.dumps(back.arrays()) == pickle.dumps(learner.arrays())
+@pytest.mark.parametrize("data", [X, WIDE], ids=["few", "many"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_learners_come_back_whole(kind, data, sparse, tmp_path):
+    rows = Rows.of(sp.csr_matrix(data) if sparse else data)
+    learner = KINDS[kind](rows.width)
+    learner.learn_many(rows, 2 * Y - 1)
+    back = round_trip(learner, tmp_path)
+    assert type(back) is type(learner)
+    scores = [each.learn_many(rows, 2 * Y - 1) for each in (learner, back)]
+    assert scores[0].tobytes() == scores[1].tobytes()
+    mine, yours = learner.arrays(), back.arrays()
+    assert mine.keys() == yours.keys()
+    assert all(mine[name].tobytes() == yours[name].tobytes() for name in mine)
+    assert learner.certificate() == back.certificate()
 
 
 def test_other_things_are_not_saved(tmp_path):
@@ -217,16 +242,16 @@ DAMAGE = {
     "weights in a table": ("halfspace", {"weights": np.zeros((7, 2))}),
     "no weights": ("halfspace", {"weights": np.zeros(0)}),
     "no rule": ("halfspace", {"rule": None}),
-    "too few rules": ("experts", {"rules": np.zeros((1, 6))}),
-    "rules too short": ("experts", {"rules": np.zeros((84, 2))}),
-    "too few states": ("experts", {"states": np.zeros((1, 16))}),
-    "too few columns": ("experts", {"weights": np.zeros((7, 2))}),
-    "too many losses": ("experts", {"losses": np.zeros((3, 1000))}),
-    "no gaps": ("experts", {"gaps": np.zeros(0)}),
-    "totals too short": ("experts", {"totals": np.zeros(1)}),
-    "no seed": ("experts", {"seed": np.zeros(0, np.uint64)}),
+    "no expert with a promise": ("experts", {"members": np.zeros((4, 9))}),
+    "too many experts": ("experts", {"members": np.zeros((4, 18))}),
+    "members of no table": ("experts", {"members": np.zeros(())}),
+    "another number of features": ("experts", {"variances": np.zeros(8)}),
+    "many features with a matrix for few": ("experts", {"variances": np.zeros(97), "weights": np.zeros((97, 12))}),
+    "two seeds": ("experts", {"seed": np.zeros(2, np.uint64)}),
     "seed of the wrong type": ("experts", {"seed": np.zeros(1)}),
-    "losses missing": ("experts", {"losses": None}),
+    "no horizon": ("drifting", {"horizon": np.zeros(0)}),
+    "horizon of a table": ("drifting", {"horizon": np.ones((1, 1))}),
+    "pool of another width": ("drifting", {"recent.variances": np.zeros(8)}),
     "classifier's rule too short": ("classifier", {"learner.rule": np.zeros(2)}),
     "classifier's rule missing": ("classifier", {"learner.rule": None}),
     "weights of another width": ("classifier", {"learner.weights": np.zeros(3)}),
@@ -250,7 +275,9 @@ META = {
 def whole(kind):
     if kind == "halfspace":
         return Halfspace(6, 0.1, 0.05)
-    return Experts(6, classes=3) if kind == "experts" else MassartClassifier(**KNOWN).fit(X, Y)
+    if kind in ("experts", "drifting"):
+        return Experts(6) if kind == "experts" else Drifting(6, 100)
+    return MassartClassifier(**KNOWN).fit(X, Y)
 
 
 def changed(original, changes):
@@ -272,3 +299,98 @@ def test_a_kind_from_the_future_is_refused(tmp_path):
     write_model(tmp_path / "m.massart", "forest", {}, {})
     with pytest.raises(ModelFileError, match=r"m\.massart holds a 'forest'"):
         load(tmp_path / "m.massart")
+
+
+BROKEN = {
+    "missing": lambda a: None,
+    "of another shape": lambda a: np.zeros((*a.shape, 2), a.dtype),
+    "longer": lambda a: np.concatenate([a, a]),
+    "empty": lambda a: a[:0],
+    "not a number": lambda a: np.full(a.shape, np.nan),
+    "infinite": lambda a: np.full(a.shape, np.inf),
+    "of single precision": lambda a: a.astype(np.float32),
+    "of whole numbers": lambda a: a.astype(np.int64),
+    "big-endian": lambda a: a.astype(a.dtype.newbyteorder(">")),
+}
+WHOLE = {
+    "experts": lambda: Experts(6),
+    "many features": lambda: Experts(96),
+    "drifting": lambda: Drifting(6, 100),
+    "classifier": lambda: MassartClassifier(random_state=0).fit(X, Y),
+    "three classes": lambda: MassartClassifier(random_state=0).partial_fit(X, THREE, classes=[0, 1, 2]),
+    "three classes, told": lambda: MassartClassifier(**KNOWN).partial_fit(X, THREE, classes=[0, 1, 2]),
+    "three classes, drifting": lambda: MassartClassifier(horizon=9, random_state=0).fit(X, THREE),
+}
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_every_array_is_needed_whole(kind, tmp_path):
+    """Each array in turn: missing, of another shape or type, or with numbers that no pool could hold."""
+    path = tmp_path / "model.massart"
+    save(WHOLE[kind](), path)
+    name, meta, arrays = read_model(path)
+    accepted, unnamed = [], 0
+    for part, array in arrays.items():
+        if part.startswith(("learner.0.", "learner.2.")):  # one of the three is enough
+            continue
+        for how, damage in BROKEN.items():
+            if part in ("classes", "batch_weights") and how == "missing":  # only the parts of a pool are meant here
+                continue
+            if part == "classes" and how not in ("longer", "empty"):
+                continue
+            write_model(path, name, meta, changed(arrays, {part: damage(array)}))
+            try:
+                load(path)
+                accepted.append((part, how))
+            except ModelFileError as refusal:
+                unnamed += "model.massart" not in str(refusal)
+    assert (accepted, unnamed) == ([], 0)
+
+
+@pytest.mark.parametrize("kind", ["three classes", "three classes, told", "three classes, drifting"])
+def test_a_class_too_few_or_too_many_is_refused(kind, tmp_path):
+    path = tmp_path / "model.massart"
+    save(WHOLE[kind](), path)
+    name, meta, arrays = read_model(path)
+    last = {part: array for part, array in arrays.items() if part.startswith("learner.2.")}
+    fourth = {part.replace(".2.", ".3."): array for part, array in last.items()}
+    for other in ({part: a for part, a in arrays.items() if part not in last}, arrays | fourth):
+        write_model(path, name, meta, other)
+        with pytest.raises(ModelFileError, match=r"model\.massart"):
+            load(path)
+
+
+def test_two_pools_of_different_width_are_refused(tmp_path):
+    """Each pool is whole, but the narrow one would be given the rows of the wide one: outside of its arrays."""
+    path = tmp_path / "model.massart"
+    save(Drifting(6, 100), path)
+    name, meta, arrays = read_model(path)
+    wide = {f"recent.{part}": array for part, array in Experts(3).arrays().items()}
+    write_model(path, name, meta, arrays | wide)
+    with pytest.raises(ModelFileError, match=r"model\.massart"):
+        load(path)
+
+
+@pytest.mark.parametrize("horizon", [0.0, -5.0, 1e-300])
+def test_a_horizon_out_of_range_is_refused(horizon, tmp_path):
+    path = tmp_path / "model.massart"
+    save(Drifting(6, 100), path)
+    name, meta, arrays = read_model(path)
+    write_model(path, name, meta, arrays | {"horizon": np.array([horizon])})
+    with pytest.raises(ModelFileError, match=r"model\.massart"):
+        load(path)
+
+
+def test_other_files_are_refused(tmp_path):
+    path = tmp_path / "model.massart"
+    save(Experts(6), path)
+    whole_file = path.read_bytes()
+    for damaged in (b"", b"PK\x03\x04 not ours", whole_file[:-1], whole_file[: len(whole_file) // 2], whole_file[1:]):
+        path.write_bytes(damaged)
+        with pytest.raises(ModelFileError, match=r"model\.massart"):
+            load(path)
+    flipped = bytearray(whole_file)
+    flipped[len(flipped) // 2] ^= 1
+    path.write_bytes(flipped)
+    with pytest.raises(ModelFileError, match=r"model\.massart"):
+        load(path)

@@ -167,7 +167,7 @@ def judge(M: Any, t: Any, scores: Any, given: float, vote: float, y: float, c: f
         miss = 1.0 if (scores[e] >= 0.0) != positive else 0.0
         M[LOSS, e] += c * miss
         wrong += miss * M[SHARE, e]
-        kept = 1.0 - miss * (1.0 - keep)
+        kept = keep if miss > 0.0 else 1.0
         M[SHARE, e] *= kept
         M[VOICE, e] *= kept
         left += M[SHARE, e]
@@ -187,7 +187,7 @@ def judge(M: Any, t: Any, scores: Any, given: float, vote: float, y: float, c: f
             M[POWER, e] += (min(scores[e] * scores[e], 1e300) - M[POWER, e]) * (c / t[HEARD])
     # AdaHedge changes its rate every round; every sixteenth of the gap is as good, and costs few logarithms.
     if not finite:
-        _share(M, t, wrong * c - (M[LOSS].min() - before))
+        _share(M, t, max(0.0, wrong * c - (M[LOSS].min() - before)))
         return
     t[DOUBT] += min(wrong * c, 0.125 * t[RATE] * c * c)  # the gap grew by no more (Hoeffding)
     if 16.0 * t[DOUBT] > t[GAP] or t[ROUNDS] > t[NEXT] or left < 1e-100:

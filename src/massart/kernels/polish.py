@@ -18,7 +18,7 @@ def _best_step(x: Any, s: Any, y: Any, c: Any, doubt: float) -> float:
     Row i changes sides at a_i = -s_i / x_i. Fewer mistakes by `gain` are no chance if gain > doubt * sqrt(sum c^2),
     the sum over the rows that change sides: without a real gain, each of them is as likely a loss.
     """
-    turns = -s / x
+    turns = np.where((s == 0.0) & (x > 0.0), -1e-300, -s / x)  # a score of 0 means +1
     order = np.argsort(turns)
     turns = turns[order]
     n = turns.size
@@ -33,8 +33,9 @@ def _best_step(x: Any, s: Any, y: Any, c: Any, doubt: float) -> float:
             gain += c[i] * (1.0 if (x[i] * y[i] > 0.0) == (direction > 0) else -1.0)
             changed += c[i] * c[i]
             after = k + 1 if direction > 0 else k - 1
-            if 0 <= after < n and turns[after] != turns[k] and gain > best and gain > doubt * sqrt(changed):
-                best, step = gain, 0.5 * (turns[k] + turns[after])
+            there = turns[after] if 0 <= after < n else np.inf  # not finite either if x is 0
+            if there != turns[k] and abs(there) < np.inf and gain > best and gain > doubt * sqrt(changed):
+                best, step = gain, 0.5 * (turns[k] + there)
             k = after
     return step
 

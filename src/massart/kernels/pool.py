@@ -229,6 +229,10 @@ def _few_steps(x: Any, y: float, c: float, t: Any, scores: Any, z: Any, F: Any, 
     for j in range(d + 1):
         reach += x[j] * z[j]
     damped = 1.0 / (max(0.0, reach) + _FULL_RIDGE / c)
+    for i in range(d + 1):
+        if not damped * z[i] * z[i] <= F[i, i]:  # no variance can fall below 0: rounding has spoiled the matrix
+            F[: d + 1] = 0.0
+            return
     gain = y * (1.0 - y * scores[0]) * damped
     for i in range(d + 1):
         F[d + 1, i] += gain * z[i]

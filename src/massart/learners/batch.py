@@ -85,6 +85,8 @@ def fit_batch(
     Only the first pass meets rows whose labels are news, so only it counts in the learner's rounds, mistakes and
     certificate, and a later `partial_fit` goes on from there.
     """
+    sizes = _sizes(X, weight)
+    fresh = learner.copy() if sizes is not None else learner
     order, weight = canonical_order(rows, labels, weight, seed)
     rng = np.random.default_rng(seed)
     average = learner.new_average()
@@ -97,13 +99,20 @@ def fit_batch(
     total, weight_total = learner.summed(average)
     averages = [total / weight_total]
     again = learner if passes == 1 else learner.copy()
+    if passes > 1 and sizes is not None:
+        drawn += [*averages, learner.columns(), learner.leaders()[:, None, :]]
+        again, average, total, weight_total = fresh, fresh.new_average(), 0.0 * total, 0.0
+        rows = Rows.of(_divided(X, sizes)).check()
     for _ in range(1, passes):
         before, weight_before = total, weight_total
         again.learn_rows(rows, y, weight, rng.permutation(order), average)
         total, weight_total = again.summed(average)
         averages = [(total - before) / (weight_total - weight_before), total / weight_total]
     # Of equals the first wins: averages before the last weights, these before the weights of a round drawn by chance.
-    candidates = np.concatenate([*averages, again.columns(), again.leaders()[:, None, :], *drawn], axis=1)
+    late = np.concatenate([*averages, again.columns(), again.leaders()[:, None, :]], axis=1)
+    if passes > 1 and sizes is not None:
+        late[:, :, :-1] /= sizes
+    candidates = np.concatenate([late, *drawn], axis=1)
     # The judges are rows in the canonical order, so that the choice depends on nothing but the rows either.
     judges = order[:_JUDGED].astype(np.int64)
     best = _by_mistakes(candidates, X[judges], labels[judges], weight[judges])
@@ -113,6 +122,24 @@ def fit_batch(
     return _polish(candidates[0, best[:_POLISHED]], X[judges], labels[judges], weight[judges], intercept)[None]
 
 
+def _sizes(X: Any, weight: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """(d,) root mean squares of the columns where they are not 0; None if they are all alike, within a factor of 10.
+
+    The learners with a promise take rows as they are. When columns are of very different size, passes after the first
+    learn them in units of their own size instead; a row's meaning does not change with the units.
+    """
+    squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
+    total, present = np.asarray(weight @ squares).ravel(), np.asarray(weight @ (squares != 0)).ravel()
+    sizes = np.sqrt(total / np.where(present > 0, present, 1.0))
+    sizes = np.where((sizes > 1e-100) & (sizes < 1e100), sizes, 1.0)
+    seen = sizes[present > 0]
+    return sizes if seen.size and seen.max() > 10 * seen.min() else None
+
+
+def _divided(X: Any, sizes: NDArray[np.float64]) -> Any:
+    return X.multiply(1.0 / sizes).tocsr() if sparse.issparse(X) else X / sizes
+
+
 def _polish(
     candidates: NDArray[np.float64], X: Any, labels: NDArray[np.int64], weight: NDArray[np.float64], intercept: bool
 ) -> NDArray[np.float64]:
@@ -120,7 +147,7 @@ def _polish(
     constant = np.full((len(labels), 1), float(intercept))
     columns = sparse.hstack([sparse.csc_matrix(X, dtype=np.float64), constant], format="csc")
     entries = (columns.data, columns.indices.astype(np.int64), columns.indptr.astype(np.int64))
-    # Of so many coordinates none should pass by chance alone.
+    # At any fixed step, none of so many coordinates is expected to pass by chance alone.
     doubt = float(np.sqrt(2 * np.log(2 * candidates.shape[1])))
     y = 2.0 * labels - 1.0
     fewest, best = np.inf, np.asarray(candidates[0])

@@ -161,6 +161,7 @@ def _alone(
 
 def certify_classes(classes: Sequence[Certificate], wrong: float, confidence: float) -> Certificate:
     """The certificate of one halfspace per class: a wrong answer needs a wrong halfspace, so their bounds add up."""
+    theory.check_confidence(confidence)
     surely = sum(c.confident_mistake_bound for c in classes)
     return Certificate(
         rounds=classes[0].rounds,

@@ -96,7 +96,7 @@ _ENTRIES: Final[dict[str, _Entry]] = {
     ),
     "massart-unknown": _Entry(
         _unknown,
-        "told nothing: inverse-margin learners for many noise rates and margins, mixed by AdaHedge",
+        "told nothing: a pool of inverse-margin and conventional learners, as MassartClassifier()",
         ours=True,
     ),
     "paper": _Entry(_paper, "Algorithm 1 as printed, told noise rate and margin", ours=True, needs=_PROMISE),

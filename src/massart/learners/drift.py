@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.errors import InvalidParameterError
+from massart.errors import InvalidParameterError, ModelFileError
 from massart.kernels import mixture
 from massart.kernels import pool as kernel
 from massart.learners.certificate import Certificate
@@ -21,8 +21,11 @@ from massart.learners.rules import check_arrays
 
 _NOTHING, _NO_AVERAGE = np.empty(0), np.empty((0, 0))
 _SPAN = 20  # horizons after which weights begin again at 1: exp(20) is far from overflow
-# What is a multiple of a weight, of its square or of its inverse.
-_TOTALS = ("WEIGHT", "HEAVIEST", "WRONG", "EXPECTED", "DRAWN", "VOTED", "GAP", "DRAWN_THEN", "BEST_THEN", "DOUBT", "HEARD")
+# What grows with the weights of the rows.
+_TOTALS = (
+    *("WEIGHT", "HEAVIEST", "WRONG", "EXPECTED", "DRAWN", "VOTED"),
+    *("GAP", "DRAWN_THEN", "BEST_THEN", "DOUBT", "HEARD"),
+)
 
 
 def fade(pool: Experts, factor: float) -> None:
@@ -211,6 +214,8 @@ class Drifting:
             )
             for prefix in ("steady.", "recent.")
         ]
+        if pools[0]._V.size != pools[1]._V.size or not 1 <= arrays["horizon"][0] < np.inf:
+            raise ModelFileError("the arrays are not those of two pools of one width and a horizon of 1 or more")
         learner = cls.__new__(cls)
         learner._set(pools[0], pools[1], arrays["totals"], arrays["horizon"])
         return learner

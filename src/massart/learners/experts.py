@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.errors import InvalidParameterError, ModelFileError
+from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.kernels import mixture
 from massart.kernels import pool as kernel
 from massart.learners.certificate import Certificate, certify_mixture, least_noise_rate
@@ -152,8 +152,13 @@ class Experts:
     def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
         """Answer, then learn, each row with its label -1 or +1; return the scores of the answers."""
         rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self._how[kernel.UNIT]))
+        labels = np.asarray(y)
+        if rows.width != self._V.size - 1:
+            raise InvalidDataError(f"X has {rows.width} columns, but this pool takes {self._V.size - 1} features")
+        if labels.shape != (rows.count,) or not np.all((labels == 1) | (labels == -1)):
+            raise InvalidDataError(f"y must hold {rows.count} labels, each -1 or +1")
         scores = np.empty(rows.count)
-        self.learn_rows(rows, np.asarray(y).astype(np.int8), scores=scores)
+        self.learn_rows(rows, labels.astype(np.int8), scores=scores)
         return scores
 
     def learn(self, x: NDArray[Any], y: float) -> float:
@@ -233,7 +238,7 @@ class Experts:
 
     def leaders(self) -> NDArray[np.float64]:
         """(1, n_features + 1): the weights of the vote."""
-        return np.asarray(self._M[mixture.VOICE] @ self.columns()[0])[None]
+        return np.asarray(self._M[mixture.VOICE] @ self.columns()[0] / self._t[mixture.TOTAL])[None]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that it remembers; `from_arrays` gives it back bit for bit."""

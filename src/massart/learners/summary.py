@@ -40,7 +40,7 @@ def as_text(model: Any) -> str:
 def as_html(model: Any) -> str:
     """The same as a table without colours of its own, so that it suits a light and a dark page."""
     rows = "".join(
-        f'<tr><th style="text-align:left;padding:2px 12px 2px 0">{escape(name)}</th>'
+        f'<tr><th style="text-align:left;white-space:nowrap;padding:2px 12px 2px 0">{escape(name)}</th>'
         f'<td style="text-align:left;padding:2px 0">{escape(fact)}</td></tr>'
         for name, fact in _facts(model)
     )

@@ -1,0 +1,144 @@
+"""What a classifier says about itself, in a terminal and in a notebook."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from massart import MassartClassifier
+from massart.learners.experts import FINE_MARGINS, FINE_NOISE_RATES, MARGINS, NOISE_RATES
+from massart.learners.rules import expert_name
+
+KNOWN = {"noise_rate": 0.2, "margin": 0.05}
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(1200, 6))
+Y = ((X[:, 0] > 0) ^ (RNG.random(1200) < 0.1)).astype(int)
+THREE = Y + (X[:, 1] > 0.4)
+PARAMETERS = [{}, {"voting": "majority"}, {"horizon": 100}, {"noise_rate": 0.1}, KNOWN, {**KNOWN, "update": "paper"}]
+
+
+@pytest.mark.parametrize("how", ["fit", "partial_fit"])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("parameters", PARAMETERS)
+def test_a_summary_says_what_the_attributes_say(parameters, classes, how):
+    y = Y if classes == 2 else THREE
+    clf = MassartClassifier(**parameters, random_state=0)
+    clf = clf.fit(X, y) if how == "fit" else clf.partial_fit(X, y, classes=range(classes))
+    text, certificate = clf.summary(), clf.certificate()
+    first, *lines = text.splitlines()
+    assert first == repr(clf)
+    facts = dict(re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in lines)
+    assert facts["classes"] == ", ".join(map(str, range(classes)))
+    assert facts["rows learned"] == "1,200"
+    assert facts["predicted wrongly"].startswith(f"{clf.mistakes_:,} ({clf.mistakes_ / 1200:.1%})")
+    assert f"at most {certificate.mistake_bound:,.0f} expected" in facts["promised"]
+    assert f"rate of {certificate.noise_rate:g}" in facts["promised"]
+    assert f"margin is {certificate.margin:.2g}" in facts["promised"]
+    assert facts["verdict"] == "the mistakes agree with that"
+    assert facts["noise rate"] == f"{clf.noise_rate_:g} or more"
+    weights = clf.expert_weights_
+    named = {"believed": weights} if classes == 2 else {f"believed for {k}": weights[k] for k in range(3)}
+    assert len(facts) == 6 + len(named)
+    for name, shares in named.items():
+        best = next(iter(shares))
+        assert facts[name].startswith(f"{best} {shares[best]:.0%}")
+        assert facts[name].count(";") <= 3
+    assert len({line.index(facts[name]) for name, line in zip(facts, lines, strict=True)}) == 1, "aligned"
+
+
+@pytest.mark.parametrize("parameters", PARAMETERS)
+def test_expert_weights_are_shares(parameters):
+    """Sorted, non-negative, of sum 1; one dict per class when there are several, under the label as it is."""
+    two = MassartClassifier(**parameters, random_state=0).fit(X, np.where(Y, "yes", "no"))
+    several = MassartClassifier(**parameters, random_state=0).fit(X, THREE)
+    assert list(several.expert_weights_) == [0, 1, 2]
+    assert all(type(label) is int for label in several.expert_weights_)
+    for shares in (two.expert_weights_, *several.expert_weights_.values()):
+        values = list(shares.values())
+        assert values == sorted(values, reverse=True)
+        assert min(values) >= 0
+        assert sum(values) == pytest.approx(1.0, abs=1e-12)
+        assert all(isinstance(name, str) and isinstance(value, float) for name, value in shares.items())
+    alone = "margin" in parameters
+    assert (len(two.expert_weights_) == 1) == alone
+    if alone:
+        assert two.expert_weights_ == {"promise, noise 0.2, margin 0.05": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "rates", "margins"),
+    [
+        ({}, NOISE_RATES, MARGINS),
+        ({"noise_rate": 0.13}, (0.13,), FINE_MARGINS),
+        ({"margin": 0.07}, FINE_NOISE_RATES, (0.07,)),
+        ({"margin": 0.07, "horizon": 50}, FINE_NOISE_RATES, (0.07,)),
+    ],
+)
+def test_what_is_known_is_not_tried(parameters, rates, margins):
+    clf = MassartClassifier(**parameters, random_state=0).fit(X, Y)
+    promised = {name for name in clf.expert_weights_ if name.startswith("promise")}
+    assert promised == {expert_name(rate, margin) for rate in rates for margin in margins}
+    assert len(promised) == 8
+
+
+def test_noise_rate_is_one_of_those_tried():
+    assert MassartClassifier(random_state=0).fit(X, Y).noise_rate_ in (0.05, 0.15)
+    assert MassartClassifier(**KNOWN).fit(X, Y).noise_rate_ == 0.2
+    assert MassartClassifier(margin=0.1, random_state=0).fit(X, Y).noise_rate_ in (0.01, 0.05, 0.1)
+    several = MassartClassifier(random_state=0).fit(X, THREE)
+    assert several.noise_rate_ == max(member.least_noise_rate() for member in several._learner.members)
+
+
+def test_a_contradiction_is_told():
+    """Labels are coins: no noise rate below one half agrees with that at a margin of 0.9."""
+    y = RNG.integers(2, size=20_000)
+    clf = MassartClassifier(0.01, 0.9).partial_fit(RNG.normal(size=(20_000, 3)), y, classes=[0, 1])
+    assert clf.noise_rate_ == 0.5
+    text = clf.summary()
+    assert "the mistakes contradict that" in text
+    assert "no rate below one half agrees with the mistakes" in text
+
+
+class _Cells(HTMLParser):
+    """Tags and texts of a piece of HTML."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.texts = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_notebook_shows_the_same_as_a_table(classes):
+    labels = np.array(["<b>bold</b>", "a & b", '"><script>alert(1)</script>'])[:classes]
+    clf = MassartClassifier(random_state=0).fit(X, labels[Y if classes == 2 else THREE])
+    bundle = clf._repr_mimebundle_()
+    plain = MassartClassifier(random_state=0)._repr_mimebundle_()
+    assert set(bundle) == set(plain) == {"text/plain", "text/html"}
+    own = bundle["text/html"][bundle["text/html"].rindex("<table") :]
+    page = _Cells()
+    page.feed(own)
+    page.close()
+    assert set(page.tags) == {"table", "tr", "th", "td"}, "labels are text, not markup"
+    assert ", ".join(sorted(labels)) in page.texts
+    facts = [line.strip() for line in clf.summary().splitlines()[1:]]
+    assert len(facts) == page.tags.count("tr")
+    for line, name, fact in zip(facts, page.texts[::2], page.texts[1::2], strict=True):
+        assert re.split(r"\s{2,}", line, maxsplit=1) == [name, fact]
+    if classes == 3:
+        assert "believed for <b>bold</b>" in page.texts
+
+
+def test_before_learning_there_is_nothing_to_sum_up():
+    clf = MassartClassifier()
+    for ask in (clf.summary, lambda: clf.noise_rate_, lambda: clf.expert_weights_):
+        with pytest.raises(NotFittedError):
+            ask()
+    assert "rows learned" not in clf._repr_mimebundle_()["text/html"]
