@@ -9,6 +9,7 @@ import typer
 
 from massart import __version__
 from massart.cli.bound import bound
+from massart.cli.evaluate import evaluate
 from massart.cli.race import race
 from massart.cli.worlds import worlds
 
@@ -23,6 +24,7 @@ app = typer.Typer(
 app.command()(race)
 app.command()(worlds)
 app.command()(bound)
+app.command()(evaluate)
 
 
 def _version(asked: bool) -> None:

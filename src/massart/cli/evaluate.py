@@ -1,0 +1,132 @@
+"""`massart evaluate`: what a policy would have earned, from a log of what another one did."""
+
+import json as json_format
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from massart.errors import InvalidParameterError, MassartError
+
+if TYPE_CHECKING:
+    from massart.evaluation import Evaluation
+
+_PLAIN_WIDTH = 120  # of a table that goes to a file or a pipe
+
+
+def evaluate(
+    log: Annotated[Path, typer.Argument(help="The log: VW --cb_adf text, dsjson, JSON lines or Parquet.")],
+    log_format: Annotated[
+        str, typer.Option("--format", help="auto, vw, dsjson, jsonl or parquet. VW's costs are rewards with a minus.")
+    ] = "auto",
+    policy: Annotated[
+        str,
+        typer.Option(help="uniform, first (arm 0), logged (who wrote the log), or target (a field of the log)."),
+    ] = "uniform",
+    estimator: Annotated[
+        str, typer.Option(help="all, or some of ips, snips, dm, dr, switch-dr with commas between.")
+    ] = "all",
+    interval: Annotated[
+        str, typer.Option(help="all, or some of normal, bootstrap, bernstein, sequence with commas between.")
+    ] = "all",
+    confidence: Annotated[float, typer.Option(help="Of every interval.")] = 0.95,
+    reward_range: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            help="Least and greatest possible reward, for bernstein and sequence; 0 1 if all rewards fit.",
+            show_default=False,
+        ),
+    ] = None,
+    max_weight: Annotated[
+        float | None,
+        typer.Option(help="Clips weights for bernstein; found from a tenth of the log if missing.", show_default=False),
+    ] = None,
+    switch_threshold: Annotated[float, typer.Option(help="Weight above which switch-dr trusts its model.")] = 10.0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the folds and the bootstrap.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes on stderr; warnings stay.")] = False,
+) -> None:
+    """Estimate what a policy would earn per decision from a log of decisions and their propensities.
+
+    [bold]Example[/bold]
+
+    massart evaluate log.vw --policy uniform --confidence .99
+    """
+    from massart.data import DecisionLog
+    from massart.evaluation import ESTIMATORS, INTERVALS
+    from massart.evaluation import evaluate as run
+
+    try:
+        _known_policy(policy)
+        found = run(
+            DecisionLog(log, log_format),
+            policy,
+            estimators=_names(estimator, ESTIMATORS),
+            intervals=_names(interval, INTERVALS),
+            confidence=confidence,
+            reward_range=reward_range,
+            max_weight=max_weight,
+            switch_threshold=switch_threshold,
+            seed=seed,
+        )
+    except MassartError as error:
+        typer.echo(f"massart evaluate: {error}", err=True)
+        raise typer.Exit(2) from None
+    except OSError as error:
+        typer.echo(f"massart evaluate: {log} could not be read: {error.strerror or error}", err=True)
+        raise typer.Exit(2) from None
+    if json:
+        typer.echo(json_format.dumps(found.as_dict(), indent=2, allow_nan=False))
+    else:
+        _print(found)
+    for words in found.warnings:
+        typer.echo(f"warning: {words}", err=True)
+    if not quiet:
+        for words in found.notes:
+            typer.echo(f"note: {words}", err=True)
+
+
+def _known_policy(policy: str) -> None:
+    from massart.evaluation import POLICIES
+
+    if policy not in POLICIES:
+        choice = "; ".join(f"{name}: {words}" for name, words in POLICIES.items())
+        raise InvalidParameterError(f"there is no policy {policy!r}; there are {choice}")
+
+
+def _names(asked: str, every: tuple[str, ...]) -> tuple[str, ...]:
+    return every if asked == "all" else tuple(name.strip() for name in asked.split(",") if name.strip())
+
+
+def _print(found: "Evaluation") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(file=sys.stdout, markup=False, highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, _PLAIN_WIDTH)
+    table = Table(
+        title=f"Reward per decision of the policy {found.policy}, from {found.decisions:,} logged decisions",
+        title_justify="left",
+        header_style="bold",
+    )
+    table.add_column("estimator", no_wrap=True)
+    for head in ("value", "standard error"):
+        table.add_column(head, justify="right")
+    table.add_column("interval", no_wrap=True)
+    for head in ("confidence", "low", "high"):
+        table.add_column(head, justify="right")
+    for line in found.lines:
+        error = "" if line.standard_error is None else f"{line.standard_error:.4f}"
+        numbers = (line.estimator, f"{line.value:.4f}", error)
+        for interval in line.intervals:
+            bounds = (f"{interval.confidence:.4g}", f"{interval.low:.4f}", f"{interval.high:.4f}")
+            table.add_row(*numbers, interval.kind, *bounds)
+        if not line.intervals:
+            table.add_row(*numbers, "none", "", "", "")
+    console.print(table)
+    console.print(
+        f"Effective sample size {found.effective_sample_size:,.1f} of {found.decisions:,}; largest weight "
+        f"{found.largest_weight:.3g}, {found.largest_share:.2%} of all; mean weight {found.mean_weight:.3f}."
+    )

@@ -1,0 +1,183 @@
+"""A log of decisions in a file: which format it has, reading it in chunks, writing one.
+
+| format | | file |
+|---|---|---|
+| `vw` | VW's `--cb_adf` text | `massart.data.vw_cb_text` |
+| `dsjson` | VW's and Personalizer's decision service | `massart.data.dsjson` |
+| `jsonl` | massart's own records, one per line | `massart.data.records` |
+| `parquet` | the same records as columns | `massart.data.decision_parquet` |
+
+Text may be gzipped.  A flawed line is refused with file, line and field; nothing that was read before it should be
+used, and `massart.evaluation` does not.
+"""
+
+import contextlib
+import gzip
+import json
+import os
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO
+
+from massart.data.decision_parquet import read_parquet, write_parquet
+from massart.data.decisions import Decision, DecisionBatch
+from massart.data.dsjson import decision_to_dsjson, read_dsjson
+from massart.data.log_checks import LogChecker, refuse
+from massart.data.records import decision_of, record, record_of
+from massart.data.vw_cb_text import decision_to_text, read_text
+from massart.errors import InvalidDataError, InvalidParameterError
+
+__all__ = ["LOG_FORMATS", "DecisionLog", "detect_format", "write_decisions"]
+
+LOG_FORMATS = ("vw", "dsjson", "jsonl", "parquet")
+_SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".dsjson": "dsjson", ".vw": "vw", ".txt": "vw", ".dat": "vw"}
+
+
+class DecisionLog:
+    """A log that can be read again and again, in batches; a decision is checked before it is handed out.
+
+    After a reading, `skipped` counts what was left out and why (decisions that never got a reward).
+
+    >>> import numpy as np, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_decisions([Decision(np.eye(2), 1, 0.5, 1.0)], f"{folder}/log.jsonl")
+    ...     [batch.rewards.tolist() for batch in DecisionLog(f"{folder}/log.jsonl")]
+    1
+    [[1.0]]
+    """
+
+    def __init__(self, path: str | os.PathLike[str], log_format: str = "auto", *, batch_size: int = 8192) -> None:
+        self.path = Path(path)
+        if log_format not in ("auto", *LOG_FORMATS):
+            choice = ", ".join(("auto", *LOG_FORMATS))
+            raise InvalidParameterError(f"log_format {log_format!r} is none of {choice}")
+        if batch_size < 1:
+            raise InvalidParameterError(f"batch_size must be at least 1, not {batch_size}")
+        if self.path.is_dir():
+            raise InvalidDataError(f"{self.path} is a folder: give the name of a log file")
+        if not self.path.exists():
+            raise InvalidDataError(f"{self.path} does not exist: give the name of a log file")
+        self.format = detect_format(self.path) if log_format == "auto" else log_format
+        self.batch_size = batch_size
+        self.skipped: Counter[str] = Counter()
+
+    def decisions(self) -> Iterator[Decision]:
+        """One by one; raises at the end if the propensity of any was impossible, which are not handed out."""
+        self.skipped.clear()
+        source = str(self.path)
+        checker = LogChecker(source)
+        readers: dict[str, Callable[[], Iterator[Decision]]] = {
+            "vw": lambda: read_text(_lines(self.path), source, self.skipped),
+            "dsjson": lambda: read_dsjson(_lines(self.path), source, self.skipped),
+            "jsonl": lambda: _records(self.path, source),
+            "parquet": lambda: read_parquet(self.path, self.batch_size),
+        }
+        for decision in readers[self.format]():
+            if checker.sound(decision):
+                yield decision
+        checker.finish()
+
+    def __iter__(self) -> Iterator[DecisionBatch]:
+        waiting: list[Decision] = []
+        for decision in self.decisions():
+            waiting.append(decision)
+            if len(waiting) == self.batch_size:
+                yield DecisionBatch.of(waiting)
+                waiting = []
+        if waiting:
+            yield DecisionBatch.of(waiting)
+
+    def read(self) -> DecisionBatch:
+        """All of it at once."""
+        return DecisionBatch.of(list(self.decisions()))
+
+
+def detect_format(path: Path) -> str:
+    """The format of a file from how it begins, its name where that does not tell."""
+    with path.open("rb") as file:
+        if file.read(4) == b"PAR1":
+            return "parquet"
+    for number, text in _lines(path):
+        if not text.strip():
+            continue
+        if text.lstrip().startswith("{"):
+            fields = record(text, str(path), number)
+            return "dsjson" if {"c", "_label_cost", "EventId", "RewardValue"} & set(fields) else "jsonl"
+        if "|" in text:
+            return "vw"
+        break
+    if path.suffix.lower() in _SUFFIXES:
+        return _SUFFIXES[path.suffix.lower()]
+    raise InvalidDataError(
+        f"{path}: its format cannot be told from its first line; name one of {', '.join(LOG_FORMATS)}"
+    )
+
+
+def write_decisions(decisions: Iterable[Decision], path: str | os.PathLike[str], log_format: str = "auto") -> int:
+    """Write a log, whole or not at all, and return how many decisions it has; "auto" goes by the suffix.
+
+    VW text and dsjson cannot hold everything: `target` is lost in both, VW text also loses `probabilities` and
+    `time` and refuses weights.  JSON lines and Parquet give back exactly what was written.
+    """
+    target = Path(path)
+    suffix = target.with_suffix("").suffix if target.suffix.lower() == ".gz" else target.suffix
+    chosen = _SUFFIXES.get(suffix.lower(), "") if log_format == "auto" else log_format
+    if chosen not in LOG_FORMATS:
+        raise InvalidParameterError(f"{target}: name one of the formats {', '.join(LOG_FORMATS)}")
+    checker = LogChecker(str(target))
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+
+    def checked() -> Iterator[Decision]:
+        for decision in decisions:
+            checker.sound(decision)
+            yield decision
+
+    try:
+        if chosen == "parquet":
+            write_parquet(checked(), partial)
+        else:
+            _write_text(checked(), partial, chosen, zipped=target.suffix.lower() == ".gz")
+        checker.finish()
+        partial.replace(target)
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+    return checker.seen
+
+
+def _write_text(decisions: Iterable[Decision], path: Path, log_format: str, zipped: bool) -> None:
+    forms: dict[str, Callable[[Decision], str]] = {
+        "vw": decision_to_text,
+        "dsjson": decision_to_dsjson,
+        "jsonl": lambda decision: json.dumps(record_of(decision), allow_nan=False) + "\n",
+    }
+    form = forms[log_format]
+    file: IO[bytes]
+    with gzip.open(path, "wb") if zipped else path.open("wb") as file:  # type: ignore[assignment]
+        for decision in decisions:
+            file.write(form(decision).encode())
+
+
+def _records(path: Path, source: str) -> Iterator[Decision]:
+    for number, text in _lines(path):
+        if text.strip():
+            yield decision_of(record(text, source, number), source, number)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines, without line ends and byte order mark."""
+    with path.open("rb") as raw:
+        zipped = raw.read(2) == b"\x1f\x8b"
+    file: IO[bytes]
+    with gzip.open(path, "rb") if zipped else path.open("rb") as file:  # type: ignore[assignment]
+        number = 0
+        try:
+            for number, line in enumerate(file, start=1):
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                yield number, text.rstrip("\r\n")
+        except UnicodeDecodeError:
+            refuse(str(path), number, "line", "it is not UTF-8", "save the file as UTF-8")
+        except (gzip.BadGzipFile, EOFError):
+            refuse(str(path), number + 1, "line", "the gzip file is damaged or cut off here", "copy it again")

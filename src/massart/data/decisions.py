@@ -1,0 +1,161 @@
+"""One logged decision, and many of them side by side.
+
+A decision is made among the rows of `contexts` (k, d): `arm` was taken, which had probability `probability`, and
+it earned `reward`.  Rewards are what one wants more of; formats that log costs are read with reward = -cost.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from massart.errors import InvalidDataError
+
+__all__ = ["Decision", "DecisionBatch", "FloatArray"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """What was offered, taken and earned.
+
+    >>> decision = Decision(np.eye(3), arm=1, probability=0.5, reward=1.0)
+    >>> decision.arms
+    3
+    """
+
+    contexts: Any  # (k, d) float array or scipy CSR; d = 0 if the log has no features
+    arm: int  # 0-based
+    probability: float  # that the logging policy gave `arm`; NaN if the log does not say
+    reward: float
+    probabilities: FloatArray | None = None  # (k,) that the logging policy gave to every arm
+    target: FloatArray | None = None  # (k,) that a policy to be evaluated would have given
+    event_id: str | None = None
+    time: str | None = None
+    weight: float = 1.0  # decisions this one stands for, where others were dropped at random
+    line: int = 0  # of its file, 1-based; 0 if it comes from no file
+
+    @property
+    def arms(self) -> int:
+        """How many arms there were to choose from."""
+        return int(self.contexts.shape[0])
+
+    def features(self, arm: int) -> list[tuple[int, float]]:
+        """Columns and values of an arm's features, zeros left out.
+
+        >>> Decision(np.array([[0.0, 2.0]]), arm=0, probability=1.0, reward=1.0).features(0)
+        [(1, 2.0)]
+        """
+        if sparse.issparse(self.contexts):
+            first, last = self.contexts.indptr[arm], self.contexts.indptr[arm + 1]
+            columns, values = self.contexts.indices[first:last], self.contexts.data[first:last]
+        else:
+            columns = np.flatnonzero(self.contexts[arm])
+            values = self.contexts[arm][columns]
+        return [pair for pair in zip(columns.tolist(), values.tolist(), strict=True) if pair[1]]
+
+    def flaw(self) -> tuple[str, str] | None:
+        """The first field that no decision could have, and what is wrong with it; propensities are not judged here.
+
+        >>> Decision(np.eye(2), arm=2, probability=0.5, reward=1.0).flaw()
+        ('arm', '2 is none of the 2 arms 0 to 1')
+        """
+        values = self.contexts.data if sparse.issparse(self.contexts) else self.contexts
+        tests = (
+            (self.arms > 0, "contexts", "there is no arm"),
+            (0 <= self.arm < self.arms, "arm", f"{self.arm} is none of the {self.arms} arms 0 to {self.arms - 1}"),
+            (math.isfinite(self.reward), "reward", f"{self.reward} is not a finite number"),
+            (0.0 < self.weight < math.inf, "weight", f"{self.weight} is not a finite number above 0"),
+            (bool(np.isfinite(values).all()), "contexts", "a feature is not a finite number"),
+        )
+        for passed, field, wrong in tests:
+            if not passed:
+                return field, wrong
+        for field, given in (("probabilities", self.probabilities), ("target", self.target)):
+            if given is not None and given.shape != (self.arms,):
+                return field, f"there are {given.size} of them for {self.arms} arms"
+        return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecisionBatch:
+    """Many decisions, the arms of all of them below each other.
+
+    >>> batch = DecisionBatch.of([Decision(np.eye(2), 0, 0.5, 1.0), Decision(np.ones((3, 2)), 2, 0.1, 0.0)])
+    >>> len(batch), batch.starts.tolist(), batch.contexts.shape
+    (2, [0, 2, 5], (5, 2))
+    """
+
+    contexts: Any  # (sum of k, d) float array or scipy CSR
+    starts: npt.NDArray[np.int64]  # (n + 1,): the arms of decision i are the rows starts[i] to starts[i + 1]
+    arms: npt.NDArray[np.int64]  # (n,) taken, 0-based within the decision
+    propensities: FloatArray  # (n,) probability of the arm taken
+    rewards: FloatArray  # (n,)
+    weights: FloatArray  # (n,)
+    logged: FloatArray  # (sum of k,) probabilities of all arms, NaN where the log does not say
+    target: FloatArray  # (sum of k,) likewise of the policy to be evaluated
+    event_ids: Sequence[str | None]
+    times: Sequence[str | None]
+    lines: npt.NDArray[np.int64]  # (n,)
+
+    @classmethod
+    def of(cls, decisions: Sequence[Decision]) -> "DecisionBatch":
+        """Put decisions together; all must have contexts of one width, all dense or all sparse."""
+        if not decisions:
+            raise InvalidDataError("a batch of decisions cannot be empty: give at least one decision")
+        contexts = [decision.contexts for decision in decisions]
+        stack = sparse.vstack(contexts, format="csr") if sparse.issparse(contexts[0]) else np.vstack(contexts)
+        return cls(
+            contexts=stack,
+            starts=np.concatenate([[0], np.cumsum([decision.arms for decision in decisions])]).astype(np.int64),
+            arms=np.array([decision.arm for decision in decisions], dtype=np.int64),
+            propensities=np.array([decision.probability for decision in decisions], dtype=np.float64),
+            rewards=np.array([decision.reward for decision in decisions], dtype=np.float64),
+            weights=np.array([decision.weight for decision in decisions], dtype=np.float64),
+            logged=np.concatenate([_or_nan(decision.probabilities, decision.arms) for decision in decisions]),
+            target=np.concatenate([_or_nan(decision.target, decision.arms) for decision in decisions]),
+            event_ids=[decision.event_id for decision in decisions],
+            times=[decision.time for decision in decisions],
+            lines=np.array([decision.line for decision in decisions], dtype=np.int64),
+        )
+
+    def __len__(self) -> int:
+        return int(self.arms.size)
+
+    def __iter__(self) -> Iterator[Decision]:
+        for row in range(len(self)):
+            yield self.decision(row)
+
+    def decision(self, row: int) -> Decision:
+        """One of them, as it was put in."""
+        first, last = int(self.starts[row]), int(self.starts[row + 1])
+        return Decision(
+            contexts=self.contexts[first:last],
+            arm=int(self.arms[row]),
+            probability=float(self.propensities[row]),
+            reward=float(self.rewards[row]),
+            probabilities=_or_none(self.logged[first:last]),
+            target=_or_none(self.target[first:last]),
+            event_id=self.event_ids[row],
+            time=self.times[row],
+            weight=float(self.weights[row]),
+            line=int(self.lines[row]),
+        )
+
+    @property
+    def taken(self) -> npt.NDArray[np.int64]:
+        """The rows of `contexts` that were taken, (n,)."""
+        return self.starts[:-1] + self.arms
+
+
+def _or_nan(given: FloatArray | None, arms: int) -> FloatArray:
+    return np.full(arms, np.nan) if given is None else np.asarray(given, dtype=np.float64)
+
+
+def _or_none(given: FloatArray) -> FloatArray | None:
+    return None if np.isnan(given).any() else given

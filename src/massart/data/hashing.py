@@ -1,0 +1,48 @@
+"""Named features to columns: the hashing trick, so that a stream needs no vocabulary."""
+
+import hashlib
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from scipy import sparse
+
+__all__ = ["BITS", "Row", "column", "hashed_rows"]
+
+BITS = 18  # as many as Vowpal Wabbit takes by default
+
+Row = dict[int, float]  # column -> value
+
+
+@lru_cache(maxsize=1 << 20)
+def column(namespace: str, name: str) -> int:
+    """The column of a feature, the same in every process.
+
+    >>> column("user", "age") == column("user", "age") != column("item", "age")
+    True
+    >>> 0 <= column("user", "age") < 2**BITS
+    True
+    """
+    digest = hashlib.blake2b(f"{namespace}\x1f{name}".encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "little") & ((1 << BITS) - 1)
+
+
+def hashed_rows(rows: Sequence[Row], shared: Row) -> "sparse.csr_array":
+    """The contexts of one decision: each arm's features and the shared ones, as CSR.
+
+    >>> hashed_rows([{3: 1.0}, {5: 2.0}], {7: 0.5}).toarray()[:, [3, 5, 7]].tolist()
+    [[1.0, 0.0, 0.5], [0.0, 2.0, 0.5]]
+    """
+    starts: list[int] = [0]
+    columns: list[int] = []
+    values: list[float] = []
+    for row in rows:
+        whole = dict(shared)
+        for index, value in row.items():
+            whole[index] = whole.get(index, 0.0) + value
+        ordered = sorted(whole)
+        columns.extend(ordered)
+        values.extend(whole[index] for index in ordered)
+        starts.append(len(columns))
+    parts = np.array(values, dtype=np.float64), np.array(columns, dtype=np.int32), np.array(starts, dtype=np.int32)
+    return sparse.csr_array(parts, shape=(len(rows), 1 << BITS))

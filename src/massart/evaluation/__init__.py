@@ -1,0 +1,46 @@
+"""What a policy would have earned, from a log of what another one did: estimators and how sure they are."""
+
+from massart.evaluation.estimators import (
+    Estimate,
+    direct_method,
+    doubly_robust,
+    ips,
+    snips,
+    switch_doubly_robust,
+)
+from massart.evaluation.intervals import (
+    Interval,
+    bootstrap_intervals,
+    empirical_bernstein_interval,
+    normal_interval,
+)
+from massart.evaluation.log import WeightedLog, weigh
+from massart.evaluation.off_policy import ESTIMATORS, INTERVALS, Evaluation, Line, evaluate
+from massart.evaluation.policies import POLICIES, Policy
+from massart.evaluation.reward_model import RidgeRewards, cross_fitted_rewards
+from massart.evaluation.sequences import confidence_sequence
+
+__all__ = [
+    "ESTIMATORS",
+    "INTERVALS",
+    "POLICIES",
+    "Estimate",
+    "Evaluation",
+    "Interval",
+    "Line",
+    "Policy",
+    "RidgeRewards",
+    "WeightedLog",
+    "bootstrap_intervals",
+    "confidence_sequence",
+    "cross_fitted_rewards",
+    "direct_method",
+    "doubly_robust",
+    "empirical_bernstein_interval",
+    "evaluate",
+    "ips",
+    "normal_interval",
+    "snips",
+    "switch_doubly_robust",
+    "weigh",
+]
