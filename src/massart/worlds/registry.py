@@ -2,7 +2,7 @@
 
 import difflib
 import inspect
-from typing import Any
+from typing import Any, Literal, overload
 
 from massart.errors import InvalidParameterError
 from massart.worlds.base import Seed, World
@@ -12,13 +12,21 @@ from massart.worlds.kink import Kink
 from massart.worlds.masked_margin import MaskedMargin
 from massart.worlds.near_miss import NearMiss
 from massart.worlds.random_noise import RandomNoise
+from massart.worlds.rewards.base import RewardWorld
+from massart.worlds.rewards.hard_pairs import HardPairs
+from massart.worlds.rewards.hard_pairs_simpson import HardPairsSimpson
+from massart.worlds.rewards.hunted_pairs import HuntedPairs
+from massart.worlds.rewards.linear import Linear
+from massart.worlds.rewards.simpson import Simpson
+from massart.worlds.rewards.sorted_rewards import SortedRewards
+from massart.worlds.rewards.step_maps import StepMaps
 from massart.worlds.sacrificed import SacrificedMajority, SacrificedMinority
 from massart.worlds.turning_target import TurningTarget
 from massart.worlds.two_phases import TwoPhases
 from massart.worlds.worst_of_pool import WorstOfPool
 from massart.worlds.worst_point import WorstPoint
 
-__all__ = ["make", "names"]
+__all__ = ["RewardName", "make", "names", "reward_names"]
 
 _WORLDS: tuple[type[World], ...] = (
     RandomNoise,
@@ -35,13 +43,25 @@ _WORLDS: tuple[type[World], ...] = (
     HuntedMinority,
     HuntedMajority,
 )
+_REWARD_WORLDS: tuple[type[RewardWorld], ...] = (
+    Linear,
+    SortedRewards,
+    Simpson,
+    StepMaps,
+    HardPairs,
+    HardPairsSimpson,
+    HuntedPairs,
+)
+RewardName = Literal["linear", "sorted", "simpson", "step-maps", "hard-pairs", "hard-pairs-simpson", "hunted-pairs"]
 _BY_NAME = {world.name: world for world in _WORLDS}
+_REWARDS_BY_NAME = {world.name: world for world in _REWARD_WORLDS}
 _BY_LETTER = {world.letter: world for world in _WORLDS if world.letter}
 _COMMON = ("noise_rate", "margin", "dimension", "seed")
+_REWARD_COMMON = ("arms", "gap", "margin", "dimension", "seed")
 
 
 def names() -> list[str]:
-    """List the names `make` knows: the oblivious worlds first, then the adaptive ones.
+    """List the worlds of labels `make` knows: the oblivious worlds first, then the adaptive ones.
 
     >>> "masked-margin" in names()
     True
@@ -49,6 +69,27 @@ def names() -> list[str]:
     return list(_BY_NAME)
 
 
+def reward_names() -> list[str]:
+    """List the worlds of rewards `make` knows: the oblivious worlds first, then the adaptive one.
+
+    >>> "simpson" in reward_names(), "simpson" in names()
+    (True, False)
+    """
+    return list(_REWARDS_BY_NAME)
+
+
+@overload
+def make(
+    name: RewardName,
+    *,
+    arms: int | None = None,
+    gap: float | None = None,
+    margin: float | None = None,
+    dimension: int | None = None,
+    seed: Seed = 0,
+    **options: Any,
+) -> RewardWorld: ...
+@overload
 def make(
     name: str,
     *,
@@ -57,11 +98,20 @@ def make(
     dimension: int | None = None,
     seed: Seed = 0,
     **options: Any,
-) -> World:
-    """Make a world by its name, or by the letter of its docstring.
+) -> World: ...
+def make(
+    name: str,
+    *,
+    noise_rate: float | None = None,
+    margin: float | None = None,
+    dimension: int | None = None,
+    seed: Seed = 0,
+    **options: Any,
+) -> World | RewardWorld:
+    """Make a world of labels or of rewards by its name, or by the letter of its docstring.
 
     A parameter left at None takes the world's own default; one the world cannot have is refused with
-    the range it can have.
+    the range it can have. Worlds of rewards, those of `reward_names`, have arms and a gap instead of a noise rate.
 
     >>> world = make("masked-margin", noise_rate=0.1, margin=0.05, dimension=20, seed=0)
     >>> for chunk in world.chunks(rounds=1000, size=600):
@@ -72,24 +122,31 @@ def make(
     Traceback (most recent call last):
     massart.errors.InvalidParameterError: there is no world 'masked-margins'; did you mean 'masked-margin'...
     """
+    given = {"noise_rate": noise_rate, "margin": margin, "dimension": dimension, "seed": seed, **options}
+    if name in _REWARDS_BY_NAME:
+        if noise_rate is None:
+            del given["noise_rate"]
+        rewarding: RewardWorld = _build(_REWARDS_BY_NAME[name], _REWARD_COMMON, given)
+        return rewarding
     world = _BY_NAME.get(name) or _BY_LETTER.get(name)
     if world is None:
         raise InvalidParameterError(_unknown(name))
-    accepted = [key for key in inspect.signature(world).parameters if key not in _COMMON]
-    unknown = sorted(set(options) - set(accepted))
+    labelled: World = _build(world, _COMMON, given)
+    return labelled
+
+
+def _build(world: Any, common: tuple[str, ...], given: dict[str, Any]) -> Any:
+    accepted = [*common, *(key for key in inspect.signature(world).parameters if key not in common)]
+    unknown = sorted(set(given) - set(accepted))
     if unknown:
-        extra = f", {', '.join(accepted)}" if accepted else ""
         raise InvalidParameterError(
-            f"the world {world.name!r} has no parameter {unknown[0]!r}; it has {', '.join(_COMMON)}{extra}"
+            f"the world {world.name!r} has no parameter {unknown[0]!r}; it has {', '.join(accepted)}"
         )
-    common = {"noise_rate": noise_rate, "margin": margin, "dimension": dimension, "seed": seed}
-    build: Any = world
-    made: World = build(**common, **options)
-    return made
+    return world(**given)
 
 
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(str(name), _BY_NAME, n=3, cutoff=0.4)
-    every = f"the worlds are {', '.join(_BY_NAME)}"
+    near = difflib.get_close_matches(str(name), [*_BY_NAME, *_REWARDS_BY_NAME], n=3, cutoff=0.4)
+    every = f"the worlds are {', '.join(_BY_NAME)}; those with arms and rewards {', '.join(_REWARDS_BY_NAME)}"
     hint = f"did you mean {' or '.join(map(repr, near))}? Otherwise {every}" if near else every
     return f"there is no world {name!r}; {hint}"
