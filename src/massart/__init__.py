@@ -11,26 +11,46 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from massart import arena as arena
+    from massart import evaluation as evaluation
     from massart import theory as theory
     from massart import worlds as worlds
+    from massart.learners.bandit import MonotoneBandit as MonotoneBandit
     from massart.learners.certificate import Certificate as Certificate
+    from massart.learners.choice import Choice as Choice
     from massart.learners.classifier import MassartClassifier as MassartClassifier
     from massart.learners.halfspace import Halfspace as Halfspace
     from massart.learners.models import load as load
     from massart.learners.models import save as save
+    from massart.learners.ranker import MonotoneRanker as MonotoneRanker
 
 __version__ = "0.1.0"
 
 _HOME = {
     "Certificate": "massart.learners.certificate",
+    "Choice": "massart.learners.choice",
     "Halfspace": "massart.learners.halfspace",
     "MassartClassifier": "massart.learners.classifier",
+    "MonotoneBandit": "massart.learners.bandit",
+    "MonotoneRanker": "massart.learners.ranker",
     "load": "massart.learners.models",
     "save": "massart.learners.models",
 }
-_ROOMS = ("arena", "theory", "worlds")
+_ROOMS = ("arena", "evaluation", "theory", "worlds")
 
-__all__ = ["Certificate", "Halfspace", "MassartClassifier", "arena", "load", "save", "theory", "worlds"]
+__all__ = [
+    "Certificate",
+    "Choice",
+    "Halfspace",
+    "MassartClassifier",
+    "MonotoneBandit",
+    "MonotoneRanker",
+    "arena",
+    "evaluation",
+    "load",
+    "save",
+    "theory",
+    "worlds",
+]
 
 
 def __getattr__(name: str) -> Any:

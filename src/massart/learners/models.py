@@ -10,20 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import ModelFileError
+from massart.learners.bandit import MonotoneBandit
 from massart.learners.classifier import MassartClassifier
 from massart.learners.drift import Drifting
 from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
 from massart.learners.one_vs_rest import OneVsRest
+from massart.learners.ranker import MonotoneRanker
 from massart.learners.rules import check_arrays
 from massart.store.model_file import read_model, write_model
 
-Model = Halfspace | Experts | Drifting | MassartClassifier
+Model = Halfspace | Experts | Drifting | MassartClassifier | MonotoneBandit | MonotoneRanker
 _LEARNERS: dict[str, type[Halfspace | Experts | Drifting]] = {
     "halfspace": Halfspace,
     "experts": Experts,
     "drifting": Drifting,
 }
+_DECIDERS: dict[str, type[MonotoneBandit | MonotoneRanker]] = {"bandit": MonotoneBandit, "ranker": MonotoneRanker}
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
@@ -40,7 +43,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     if isinstance(model, MassartClassifier):
         write_model(path, "classifier", *_from_classifier(model))
         return
-    for kind, learner in _LEARNERS.items():
+    for kind, learner in (_LEARNERS | _DECIDERS).items():
         if isinstance(model, learner):
             write_model(path, kind, {}, model.arrays())
             return
@@ -52,7 +55,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     kind, meta, arrays = read_model(path)
     readers: dict[str, Callable[[], Model]] = {
         "classifier": lambda: _to_classifier(meta, arrays),
-        **{name: lambda cls=cls: cls.from_arrays(arrays) for name, cls in _LEARNERS.items()},  # type: ignore[misc]
+        **{name: lambda cls=cls: cls.from_arrays(arrays) for name, cls in (_LEARNERS | _DECIDERS).items()},  # type: ignore[misc]
     }
     if kind not in readers:
         raise ModelFileError(f"{os.fspath(path)} holds a {kind!r}, which this version of massart does not know")

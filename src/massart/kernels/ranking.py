@@ -1,0 +1,314 @@
+"""One round among k arms: scores, exploration, and the pairwise inverse-margin step from one reward or from all.
+
+Symbols (docs/theory.md, section 9) and where they live:
+
+    x_i       context of arm i       rows of the round: CSR, or dense with one list of indices for all
+    w         weights                w = S[SCALE] * T, one column of T per expert
+    a         greedy arm             the expert's own: argmax w.x_i, the first of equals
+    z_j       x_a - x_j              m_j = w.z_j + gamma
+    q         probability of a round to explore: Theorem 11 of docs/theory.md, at least how[FLOOR]
+    p_i       probability that arm i is played: sum over experts of share * ((1 - q) 1{i = a} + q / k)
+
+One reward r of the arm A that was played stands for all of them: r_i' = b + 1{A = i} (r - b) / p_i, with a baseline b
+known before the round; y_j' = r_a' - r_j' is unbiased. The step is FTRL, as in kernels/halfspace.py, on
+
+    g = (1 - q) / k * sum_j (Delta - y_j') z_j / m_j
+
+which is the gradient of Theorem 11 times 2 / k: so its regret is counted in lift, also when k changes from round to
+round. All that it needs of the round in which the arm was chosen is a, m, q, p and b: it may come later.
+"""
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+# how: float64 (HOW_SIZE,), what the policy was told
+FLOOR, LOWEST, HIGHEST, HORIZON, RELATIVE, PAPER, HOW_SIZE = range(7)
+# S: float64 (EXPERT_SIZE, experts)
+(
+    DELTA,  # the gap it was told
+    GAMMA,  # the margin; in units of the longest context if how[RELATIVE]
+    CAP,  # the largest gradient norm that a round so far could have had
+    SQUARES,  # the sum of squared gradient norms
+    NORM2,  # |T|^2
+    SCALE,  # w = SCALE * T
+    KEPT,  # sum of (1 - q) (k - 1) / k: times Delta, the lift promised before regret
+    LIFT,  # sum of the estimated lifts of its greedy arms
+    LIFT2,  # sum of their squares
+    EXPERT_SIZE,
+) = range(10)
+# t: float64 (TOTAL_SIZE,)
+(
+    CHOICES,  # rounds in which an arm was chosen: the number of the next coin
+    ROUNDS,  # rounds learned
+    REWARD,  # sum of rewards
+    BASELINE,  # their mean, the middle of the range counted once
+    LONGEST,  # the largest norm of a context
+    SPREAD,  # sum of the variances of the experts' estimated rewards under their shares
+    SEEN,  # sum of the estimated lifts of the arms played
+    SEEN2,  # sum of their squares
+    LARGEST,  # the largest of them in size
+    TOTAL_SIZE,
+) = range(10)
+MOST_EXPLORATION = 0.5
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _place(rows: Any, i: int) -> Any:
+    """(start, stop, shift) of arm i: entries start..stop of data have the columns indices[p - shift]."""
+    _, indices, indptr = rows
+    if indptr.size == 0:
+        start = np.uint64(i) * np.uint64(indices.size)
+        return start, start + np.uint64(indices.size), start
+    return np.uint64(indptr[i]), np.uint64(indptr[i + 1]), np.uint64(0)
+
+
+@njit(cache=True, error_model="numpy")
+def look(rows: Any, k: int, T: Any, S: Any, scores: Any, squares: Any) -> int:
+    """The scores (k, experts) of all arms and their squared norms; return -1, or the first arm that is not finite."""
+    data, indices, _ = rows
+    experts = T.shape[1]
+    for i in range(k):
+        start, stop, shift = _place(rows, i)
+        squares[i] = 0.0
+        for e in range(experts):
+            scores[i, e] = 0.0
+        for p in range(start, stop):
+            a, j = data[p], indices[p - shift]
+            squares[i] += a * a
+            for e in range(experts):
+                scores[i, e] += a * T[j, e]
+        if not squares[i] <= 1e100:
+            return i
+        for e in range(experts):
+            scores[i, e] *= S[SCALE, e]
+    return -1
+
+
+@njit(cache=True, error_model="numpy")
+def _distances(rows: Any, k: int, a: int, squares: Any, scratch: Any, z2: Any) -> None:
+    """|x_a - x_j|^2 for all j, by a copy of x_a in `scratch`, which is left zero."""
+    data, indices, _ = rows
+    first, last, shift = _place(rows, a)
+    for p in range(first, last):
+        scratch[indices[p - shift]] = data[p]
+    for j in range(k):
+        start, stop, off = _place(rows, j)
+        inner = 0.0
+        for p in range(start, stop):
+            inner += data[p] * scratch[indices[p - off]]
+        z2[j] = max(0.0, squares[a] + squares[j] - 2.0 * inner) if j != a else 0.0
+    for p in range(first, last):
+        scratch[indices[p - shift]] = 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def share(S: Any, t: Any, shares: Any) -> None:
+    """Exponential weights on estimated lifts, at the rate sqrt(ln N / their variance so far)."""
+    experts, best, total = S.shape[1], S[LIFT].max(), 0.0
+    rate = sqrt(np.log(experts) / t[SPREAD]) if t[SPREAD] > 0.0 else 0.0
+    for e in range(experts):
+        shares[e] = np.exp(rate * (S[LIFT, e] - best))
+        total += shares[e]
+    for e in range(experts):
+        shares[e] /= total
+
+
+@njit(cache=True, error_model="numpy")
+def plan(
+    rows: Any, allowed: Any, how: Any, S: Any, t: Any, shares: Any, scores: Any, squares: Any, scratch: Any, memo: Any
+) -> None:
+    """What each expert would do: its greedy arm, rate of exploration and pair margins; and the probabilities p.
+
+    `memo` is (arms (experts,), rates (experts,), m (k, experts), z2 (k, experts), p (k,)), all filled here. Arms that
+    are not allowed are never played, and nothing is learned about them.
+    """
+    arms, rates, m, z2, p = memo
+    k, experts = scores.shape
+    free = 0
+    for i in range(k):
+        p[i] = 0.0
+        free += 1 if allowed[i] else 0
+    t[LONGEST] = max(t[LONGEST], sqrt(squares.max()))
+    unit = t[LONGEST] if how[RELATIVE] != 0.0 else 1.0
+    rounds = how[HORIZON] if how[HORIZON] > 0.0 else t[ROUNDS] + 1.0
+    for e in range(experts):
+        a = -1
+        for i in range(k):
+            if allowed[i] and (a < 0 or scores[i, e] > scores[a, e]):
+                a = i
+        arms[e] = a
+        known = -1
+        for other in range(e):
+            if arms[other] == a:
+                known = other
+        if known >= 0:
+            for j in range(k):
+                z2[j, e] = z2[j, known]
+        else:
+            _distances(rows, k, a, squares, scratch, z2[:, e])
+        gamma, total = max(S[GAMMA, e] * unit, 1e-150), 0.0
+        for j in range(k):
+            m[j, e] = max(0.0, scores[a, e] - scores[j, e]) + gamma
+            if allowed[j] and j != a:
+                total += z2[j, e] / (m[j, e] * m[j, e])
+        if free < 2:
+            rates[e] = 0.0
+        else:
+            # Theorem 10's rate for so many rounds, theory.exploration_rate; Theorem 11 lowers it where little can be
+            # learned: |z| <= 2 * longest.
+            width = how[HIGHEST] - how[LOWEST]
+            reach = sqrt(2.0 * free / (free - 1.0)) * width / (2.0 * gamma / unit * S[DELTA, e] * sqrt(rounds))
+            most = min(MOST_EXPLORATION, reach ** (2.0 / 3.0))
+            longest = max(t[LONGEST] if how[RELATIVE] != 0.0 else 1.0, 1e-150)
+            rates[e] = min(1.0, max(how[FLOOR], most * gamma / longest * sqrt(total / (4.0 * (free - 1.0)))))
+        for i in range(k):
+            if allowed[i]:
+                p[i] += shares[e] * ((1.0 - rates[e]) * (1.0 if i == a else 0.0) + rates[e] / free)
+
+
+@njit(cache=True, error_model="numpy")
+def estimate(arm: int, reward: float, baseline: float, p: Any, allowed: Any, arms: Any, shares: Any, S: Any, t: Any,
+             estimates: Any) -> None:  # fmt: skip
+    """Estimated rewards of all arms above the baseline, from one; and what they say about lifts."""
+    free = 0
+    for i in range(p.size):
+        estimates[i] = 0.0
+        free += 1 if allowed[i] else 0
+    above = reward - baseline
+    estimates[arm] = above / p[arm]
+    random = estimates[arm] / free  # what a random arm is estimated to earn above the baseline
+    seen = above - random
+    t[SEEN] += seen
+    t[SEEN2] += seen * seen
+    t[LARGEST] = max(t[LARGEST], abs(seen))
+    mean, square = 0.0, 0.0
+    for e in range(arms.size):
+        lift = estimates[arms[e]] - random
+        S[LIFT, e] += lift
+        S[LIFT2, e] += lift * lift
+        mean += shares[e] * lift
+        square += shares[e] * lift * lift
+    t[SPREAD] += max(0.0, square - mean * mean)
+
+
+@njit(cache=True, error_model="numpy")
+def teach(
+    rows: Any, allowed: Any, estimates: Any, memo: Any, width: float, full: bool, T: Any, S: Any, scratch: Any
+) -> None:
+    """One FTRL step of every expert from estimated rewards r_i' less the baseline, (k,).
+
+    `width` is the largest |r - b| that could have been seen, so that the caps cover the round before its reward; with
+    `full` information it is the width of the range, and the cap that of theory.full_information_gradient_cap.
+    `scratch` is (d, experts) and left zero.
+    """
+    data, indices, _ = rows
+    arms, rates, m, z2, p = memo
+    k, experts = m.shape
+    coefficients = np.empty((k, experts))
+    free = 0
+    for i in range(k):
+        free += 1 if allowed[i] else 0
+    for e in range(experts):
+        a, keep = arms[e], (1.0 - rates[e]) / free
+        sure, most = 0.0, 0.0
+        coefficients[a, e] = 0.0
+        for j in range(k):
+            if j != a:
+                coefficients[j, e] = 0.0
+                if allowed[j]:
+                    reach = sqrt(z2[j, e]) / m[j, e]
+                    sure += reach
+                    most = max(most, reach / max(p[j], 1e-300))
+                    c = keep * (S[DELTA, e] - (estimates[a] - estimates[j])) / m[j, e]
+                    coefficients[a, e] += c
+                    coefficients[j, e] = -c
+        cap = keep * (S[DELTA, e] * sure + width * max(sure / max(p[a], 1e-300), most))
+        if full:
+            cap = keep * 2.0 * (free - 1) * (S[DELTA, e] + width) / m[a, e]
+        S[CAP, e] = max(S[CAP, e], cap)
+        S[KEPT, e] += (1.0 - rates[e]) * (free - 1) / free
+    for i in range(k):
+        start, stop, shift = _place(rows, i)
+        for q in range(start, stop):
+            j, x = indices[q - shift], data[q]
+            for e in range(experts):
+                scratch[j, e] += coefficients[i, e] * x
+    for e in range(experts):
+        inner, square = 0.0, 0.0
+        for i in range(k):
+            start, stop, shift = _place(rows, i)
+            for q in range(start, stop):
+                j = indices[q - shift]
+                g = scratch[j, e]
+                if g != 0.0:
+                    inner += T[j, e] * g
+                    square += g * g
+                    T[j, e] -= g
+                    scratch[j, e] = 0.0
+        S[SQUARES, e] += square
+        S[NORM2, e] = max(0.0, S[NORM2, e] - 2.0 * inner + square)
+        S[SCALE, e] = 1.0 / sqrt(max(2.0 * (S[CAP, e] * S[CAP, e] + S[SQUARES, e]), S[NORM2, e], 1e-300))
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def coin(seed: Any, number: float) -> float:
+    """The `number`-th uniform draw in [0, 1) of stream `seed`: SplitMix64 (Steele, Lea, Flood 2014), no state."""
+    h = seed + np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.float64((h ^ (h >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+
+
+@njit(cache=True, error_model="numpy")
+def draw(p: Any, toss: float) -> int:
+    """The arm at which the running sum of p passes the coin; never one with p = 0."""
+    arm = -1
+    for i in range(p.size):
+        if p[i] > 0.0:
+            arm = i
+            if toss < p[i]:
+                break
+            toss -= p[i]
+    return arm
+
+
+@njit(cache=True, error_model="numpy")
+def remember(reward: float, t: Any) -> None:
+    """Count a reward; the baseline is the mean of those before."""
+    t[ROUNDS] += 1.0
+    t[REWARD] += reward
+    t[BASELINE] += (reward - t[BASELINE]) / (t[ROUNDS] + 1.0)
+
+
+@njit(cache=True, error_model="numpy")
+def play(contexts: Any, rewards: Any, seed: Any, how: Any, T: Any, S: Any, t: Any, arms: Any, chances: Any) -> int:
+    """Choose and learn n rounds of a simulation, contexts (n, k, d) and the rewards (n, k) of all arms.
+
+    `arms[n]` becomes the arm played, `chances[n]` its probability. The same numbers as one round at a time. Returns -1,
+    or the round in which a context is not finite.
+    """
+    n, k, d = contexts.shape
+    experts = S.shape[1]
+    every = np.arange(d).astype(np.uint64)
+    allowed = np.ones(k, np.bool_)
+    scores, squares, estimates, shares = np.empty((k, experts)), np.empty(k), np.empty(k), np.empty(experts)
+    scratch, board = np.zeros(d), np.zeros((d, experts))
+    memo = (np.empty(experts, np.int64), np.empty(experts), np.empty((k, experts)), np.empty((k, experts)), np.empty(k))
+    for r in range(n):
+        rows = (contexts[r].reshape(-1), every, every[:0])
+        if look(rows, k, T, S, scores, squares) >= 0:
+            return r
+        share(S, t, shares)
+        plan(rows, allowed, how, S, t, shares, scores, squares, scratch, memo)
+        arm = draw(memo[4], coin(seed, t[CHOICES]))
+        t[CHOICES] += 1.0
+        reward, baseline = rewards[r, arm], t[BASELINE]
+        estimate(arm, reward, baseline, memo[4], allowed, memo[0], shares, S, t, estimates)
+        width = max(how[HIGHEST] - baseline, baseline - how[LOWEST])
+        teach(rows, allowed, estimates, memo, width, False, T, S, board)
+        remember(reward, t)
+        arms[r], chances[r] = arm, memo[4][arm]
+    return -1

@@ -1,0 +1,157 @@
+"""The pairwise kernels follow the oracle round by round, and one reward says on average what all of them would."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracle import coin
+from oracle_arms import InverseMarginArms
+
+from massart import theory
+from massart.kernels import paper_ranking, ranking
+from massart.learners.bandit import FINE_GAPS, FINE_MARGINS, GAPS, MARGINS, MonotoneBandit
+
+D = 6
+DRIFT = 1e-8  # NumPy adds in another order than the kernels, and rounds amplify the rounding
+
+CASES = {
+    "known": ({"gap": 0.1, "margin": 0.2, "horizon": 300}, [(0.1, 0.2)], {"T": 300}),
+    "anytime, floor": ({"gap": 0.3, "margin": 0.05, "exploration": 0.3}, [(0.3, 0.05)], {"floor": 0.3}),
+    "four experts": ({}, [(g, m) for g in GAPS for m in MARGINS], {"relative": True}),
+    "four margins": ({"gap": 0.1}, [(0.1, m) for m in FINE_MARGINS], {"relative": True}),
+    "four gaps": ({"margin": 0.1}, [(g, 0.1) for g in FINE_GAPS], {}),
+}
+every_case = pytest.mark.parametrize("case", CASES)
+
+
+def stream(rounds, seed=0, changing=True):
+    """Contexts with zeros, rewards that rise with the first coordinate, masks; k changes if asked to."""
+    rng = np.random.default_rng(seed)
+    for _ in range(rounds):
+        k = int(rng.integers(1, 7)) if changing else 4
+        X = rng.normal(size=(k, D)) / 2 * (rng.random((k, D)) < 0.6)
+        allowed = rng.random(k) < 0.8 if changing else np.ones(k, bool)
+        allowed[rng.integers(k)] = True
+        rewards = (rng.random(k) < 0.5 + 0.4 * np.tanh(3 * X[:, 0])).astype(float)
+        yield X, allowed, rewards
+
+
+def expert_weights(bandit):
+    arrays = bandit.arrays()
+    return (arrays["weights"] * arrays["experts"][ranking.SCALE]).T
+
+
+def test_layouts_of_both_modules_are_the_same():
+    names = [name for name in vars(paper_ranking) if name.isupper() and hasattr(ranking, name)]
+    assert len(names) >= 27
+    assert all(getattr(paper_ranking, name) == getattr(ranking, name) for name in names)
+
+
+@every_case
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+def test_kernel_follows_the_oracle_round_by_round(case, form):
+    options, grid, told = CASES[case]
+    bandit, oracle = MonotoneBandit(random_state=3, **options), InverseMarginArms(D, grid, **told)
+    seed = int(bandit.arrays()["seed"][0])
+    for number, (X, allowed, rewards) in enumerate(stream(300)):
+        choice = bandit.choose(form(X), allowed)
+        plan = oracle.plan(X[allowed], np.linalg.norm(X, axis=1).max())
+        np.testing.assert_allclose(choice.probabilities[allowed], plan[1], atol=DRIFT, err_msg=f"round {number}")
+        assert (choice.probabilities[~allowed] == 0).all()
+        place = int(np.searchsorted(np.cumsum(plan[1]), coin(seed, number), side="right"))
+        assert choice.arm == np.flatnonzero(allowed)[place]
+        bandit.learn(choice, rewards[choice.arm])
+        oracle.learn(X[allowed], plan, place, rewards[choice.arm])
+        expected = np.array([e.w for e in oracle.experts])
+        np.testing.assert_allclose(expert_weights(bandit), expected, atol=DRIFT, err_msg=f"round {number}")
+    experts = bandit.arrays()["experts"]
+    for slot, name in ((ranking.CAP, "G"), (ranking.SQUARES, "S"), (ranking.LIFT, "lift")):
+        np.testing.assert_allclose(experts[slot], [getattr(e, name) for e in oracle.experts], rtol=1e-7, atol=1e-7)
+    assert expected[:, 0].max() > 0.2  # something was learned, so the comparison means something
+
+
+def after(rounds, **options):
+    """A bandit that has learned some rounds."""
+    bandit = MonotoneBandit(random_state=1, **options)
+    for X, _, rewards in stream(rounds, changing=False):
+        choice = bandit.choose(X)
+        bandit.learn(choice, rewards[choice.arm])
+    return bandit
+
+
+@pytest.mark.parametrize("options", [{"gap": 0.2, "margin": 0.1}, {}], ids=["one expert", "four experts"])
+def test_the_gradient_from_one_reward_is_unbiased(options):
+    """Every arm that could have been played, with its probability: the mean step is that of full information."""
+    bandit = after(30, **options)
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        k = int(rng.integers(2, 6))
+        X, r = rng.normal(size=(k, D)), rng.random(k)
+        choice = bandit.choose(X)
+        before, mean = bandit.arrays()["weights"].copy(), 0.0
+        for arm in range(k):
+            copy = bandit.copy()
+            copy.learn(dataclasses.replace(choice, arm=arm), r[arm])
+            mean = mean + choice.probabilities[arm] * (before - copy.arrays()["weights"])
+        experts = bandit.arrays()["experts"]
+        for e in range(experts.shape[1]):
+            a, q = choice.memo["arms"][e], choice.memo["rates"][e]
+            m = np.array(choice.memo["margins"])[:, e]
+            g = (1 - q) / k * ((experts[ranking.DELTA, e] - (r[a] - r)) / m) @ (X[a] - X)
+            np.testing.assert_allclose(mean[:, e], g, atol=1e-9 * max(1, abs(g).max() / q))
+        bandit.learn(choice, r[choice.arm])
+
+
+def test_estimated_rewards_are_unbiased_with_any_baseline():
+    p, r, allowed = np.array([0.7, 0.0, 0.2, 0.1]), np.array([0.9, 0.3, 0.2, 0.6]), np.array([True, False, True, True])
+    S, t, shares = np.zeros((ranking.EXPERT_SIZE, 1)), np.zeros(ranking.TOTAL_SIZE), np.ones(1)
+    for baseline in (0.0, 0.25, 0.9):
+        estimates, mean, lift = np.empty(4), np.zeros(4), 0.0
+        for arm in np.flatnonzero(allowed):
+            S[:], t[:] = 0, 0
+            ranking.estimate(arm, r[arm], baseline, p, allowed, np.array([2]), shares, S, t, estimates)
+            mean += p[arm] * estimates
+            lift += p[arm] * np.array([S[ranking.LIFT, 0], t[ranking.SEEN]])
+        np.testing.assert_allclose(mean[allowed], r[allowed] - baseline, atol=1e-12)
+        np.testing.assert_allclose(lift, np.array([r[2], p @ r]) - r[allowed].mean(), atol=1e-12)
+
+
+def test_every_gradient_is_within_the_cap_known_before_its_reward():
+    """And Theorem 9(b)'s constant is attained: two arms at distance 2, w = 0, the worse one favoured."""
+    bandit = MonotoneBandit(0.2, 0.1, random_state=0)
+    for X, allowed, _ in stream(200, seed=4):
+        choice = bandit.choose(X, allowed)
+        before = bandit.arrays()["experts"][ranking.SQUARES, 0]
+        bandit.learn(choice, float(choice.number % 2))  # the ends of the range
+        experts = bandit.arrays()["experts"]
+        assert np.sqrt(experts[ranking.SQUARES, 0] - before) <= experts[ranking.CAP, 0] * (1 + 1e-9)
+    memo = (np.array([0]), np.zeros(1), np.full((2, 1), 0.1), np.array([[0.0], [4.0]]), np.ones(2))
+    S, T = np.zeros((ranking.EXPERT_SIZE, 1)), np.zeros((2, 1))
+    S[ranking.DELTA] = 0.2
+    rows = (np.array([1.0, 0.0, -1.0, 0.0]), np.arange(2).astype(np.uint64), np.empty(0, np.uint64))
+    ranking.teach(rows, np.ones(2, bool), np.array([0.0, 1.0]), memo, 1.0, True, T, S, np.zeros((2, 1)))
+    cap = theory.full_information_gradient_cap(arms=2, gap=0.2, margin=0.1, reward_width=1.0)
+    assert np.sqrt(S[ranking.SQUARES, 0]) == pytest.approx(2 / 2 * cap)  # gradients are multiplied by 2 / k
+    assert S[ranking.CAP, 0] == pytest.approx(2 / 2 * cap)
+
+
+def test_exploration_is_that_of_theorems_10_and_11():
+    """At w = 0, unit contexts opposite to each other have |z| / m = 2 / gamma: the rate of Theorem 10 itself."""
+    bandit = MonotoneBandit(0.5, 0.5, horizon=10**4, random_state=0)
+    rate = theory.exploration_rate(arms=2, gap=0.5, margin=0.5, reward_width=1.0, rounds=10**4)
+    assert bandit.probabilities([[1.0, 0.0], [-1.0, 0.0]])[1] == pytest.approx(rate / 2)
+    assert bandit.probabilities([[0.5, 0.0], [-0.5, 0.0]])[1] == pytest.approx(rate / 4)
+    assert bandit.probabilities([[0.5, 0.5], [0.5, 0.5]])[1] == 0  # nothing can be learned from equal arms
+
+
+def test_the_draw_never_takes_an_impossible_arm():
+    p = np.array([0.0, 0.25, 0.0, 0.75, 0.0])
+    for toss, arm in ((0.0, 1), (0.2499, 1), (0.25, 3), (np.nextafter(1.0, 0.0), 3)):
+        assert ranking.draw(p, toss) == arm
+    assert ranking.draw(np.array([0.1, 0.2, 0.7 - 1e-12, 0.0]), np.nextafter(1.0, 0.0)) == 2
+
+
+def test_coins_are_splitmix64():
+    for number in range(200):
+        assert ranking.coin(np.uint64(2**63 + 5), float(number)) == coin(2**63 + 5, number)
