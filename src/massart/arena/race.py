@@ -15,6 +15,7 @@ from massart.arena.wrappers import Contestant, Entry, enter
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.worlds.base import Chunk, Stream, World
 from massart.worlds.registry import make
+from massart.worlds.rewards.base import RewardWorld
 
 __all__ = ["Progress", "RaceInterrupted", "RaceResult", "Standing", "race"]
 
@@ -127,11 +128,25 @@ def race(
     rounds = whole_number("rounds", rounds, least=1)
     seed = whole_number("seed", seed, least=0)
     world_seed, learner_seed = seeds_of(seed)
-    if isinstance(world, str):
-        world = make(world, seed=world_seed)
-    elif not isinstance(world, World):
-        raise InvalidParameterError(f"world must be a world or the name of one, got {world!r}")
-    return run(entries, world, rounds, seed, learner_seed, progress)
+    made: Any = make(world, seed=world_seed) if isinstance(world, str) else world
+    return run(entries, label_world(made), rounds, seed, learner_seed, progress)
+
+
+def label_world(world: Any) -> World:
+    """The world itself, if it has labels.
+
+    >>> label_world(make("simpson"))
+    Traceback (most recent call last):
+    massart.errors.InvalidParameterError: the world 'simpson' has arms and rewards, not labels: ...
+    """
+    if isinstance(world, World):
+        return world
+    if isinstance(world, RewardWorld):
+        raise InvalidParameterError(
+            f"the world {world.name!r} has arms and rewards, not labels: race policies in it with "
+            f"`massart race --bandit {world.name}` or massart.arena.bandits.race"
+        )
+    raise InvalidParameterError(f"world must be a world or the name of one, got {world!r}")
 
 
 def seeds_of(seed: int) -> tuple[np.random.SeedSequence, int]:

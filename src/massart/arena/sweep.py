@@ -19,7 +19,7 @@ from typing import Any
 from massart import __version__
 from massart.arena.checkpoints import Row
 from massart.arena.journal import Journal
-from massart.arena.race import Progress, RaceInterrupted, Standing, run, seeds_of, whole_number
+from massart.arena.race import Progress, RaceInterrupted, Standing, label_world, run, seeds_of, whole_number
 from massart.arena.wrappers import Entry, enter
 from massart.errors import InvalidParameterError
 from massart.worlds.registry import make
@@ -67,7 +67,7 @@ class Unit:
     def race(self, progress: Callable[[Progress], object] | None = None) -> list[Row]:
         """Run it; the rows depend on nothing else than the unit."""
         world_seed, learner_seed = seeds_of(self.seed)
-        world = make(**self.world, seed=world_seed)
+        world = label_world(make(**self.world, seed=world_seed))
         return run(self.entries, world, self.rounds, self.seed, learner_seed, progress).rows
 
 
@@ -170,7 +170,7 @@ def _specifications(worlds: Any) -> list[dict[str, Any]]:
         wanted: dict[str, Any] = {"name": given} if isinstance(given, str) else dict(given)
         if "seed" in wanted:
             raise InvalidParameterError(f"the seeds of a sweep are those of seeds=...: leave 'seed' out of {given!r}")
-        wanted["name"] = make(**wanted, seed=0).name
+        wanted["name"] = label_world(make(**wanted, seed=0)).name
         if wanted in specifications:
             raise InvalidParameterError(f"the world {wanted['name']!r} is there twice: name it once")
         specifications.append(wanted)

@@ -31,8 +31,15 @@ def whole_number(text: str) -> int:
 
 def race(
     world: Annotated[
-        list[str] | None, typer.Argument(help="Worlds by name; all of them if none is named.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            help="Worlds by name; if none is named, all of them, or three with --bandit.",
+            show_default=False,
+        ),
     ] = None,
+    bandit: Annotated[
+        bool, typer.Option("--bandit", help="Race bandit policies in worlds with arms and rewards.")
+    ] = False,
     learner: Annotated[
         list[str] | None,
         typer.Option(
@@ -45,10 +52,20 @@ def race(
     rounds: Annotated[
         int, typer.Option(parser=whole_number, metavar="N", help="Rounds of each race; 1e6 is understood.")
     ] = 20_000,
-    seeds: Annotated[int, typer.Option(min=1, help="Each world is raced with the seeds 0, 1, ..., SEEDS - 1.")] = 5,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Each world is raced with the seeds 0, 1, ..., SEEDS - 1. \\[default: 5, with --bandit 3]",
+            show_default=False,
+        ),
+    ] = None,
     peer_seeds: Annotated[
         int | None,
-        typer.Option(min=1, help="How many of the seeds other packages' learners get: some are slow. All by default."),
+        typer.Option(
+            min=1,
+            help="How many of the seeds other packages' learners get: some are slow. All by default, with --bandit 1.",
+        ),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes; -1 for one per core. The numbers stay the same.")] = 1,
     report: Annotated[Path | None, typer.Option(help="Write a page (.html) that opens without a network.")] = None,
@@ -71,7 +88,9 @@ def race(
     outputs = _Outputs(report, figure, rows)
     try:
         outputs.check()
-        plan = _Plan(world or _every_world(), _field(learner or ["default"]), rounds, seeds, peer_seeds, jobs, resume)
+        peer_seeds = peer_seeds or (1 if bandit else None)
+        worlds, learners = world or _every_world(bandit), _field(learner or ["default"], bandit)
+        plan = _Plan(worlds, learners, rounds, seeds or (3 if bandit else 5), peer_seeds, jobs, resume, bandit)
         done = _run(plan, quiet)
         _tell(done, plan, outputs, json, quiet)
     except MassartError as error:
@@ -94,6 +113,20 @@ class _Plan(NamedTuple):
     peer_seeds: int | None
     jobs: int
     resume: Path | None
+    bandit: bool
+
+    def arena(self) -> Any:
+        """Where it is raced: what offers `sweep`."""
+        from massart import arena
+        from massart.arena import bandits
+
+        return bandits if self.bandit else arena
+
+    def report(self) -> Any:
+        """What shows the rows: html, figure, write_rows, summarise, table."""
+        from massart.arena import bandits, report
+
+        return bandits if self.bandit else report
 
 
 class _Done(NamedTuple):
@@ -123,9 +156,8 @@ class _Outputs(NamedTuple):
         for path in filter(None, self):
             files.check_place(path)
 
-    def write(self, rows: Sequence[Any], command: str, note: str | None) -> list[Path]:
+    def write(self, report: Any, rows: Sequence[Any], command: str, note: str | None) -> list[Path]:
         """Write what was asked for; return the files written."""
-        from massart.arena import report
         from massart.arena.report.files import write_bytes
 
         if self.report is not None:
@@ -137,14 +169,22 @@ class _Outputs(NamedTuple):
         return [path for path in self if path is not None]
 
 
-def _every_world() -> list[str]:
+def _every_world(bandit: bool) -> list[str]:
+    if bandit:
+        from massart.arena import bandits
+
+        return [*bandits.WORLDS]
     from massart import worlds
 
     return worlds.names()
 
 
-def _field(learners: list[str]) -> list[str]:
+def _field(learners: list[str], bandit: bool) -> list[str]:
     """The learners named, groups opened, each once."""
+    if bandit:
+        from massart.arena import bandits
+
+        return bandits.opened(learners)
     from massart.learners import contestants
 
     installed = contestants.names()
@@ -158,14 +198,13 @@ def _run(plan: _Plan, quiet: bool) -> _Done:
     """Sweep, with a live table if somebody is watching."""
     from rich.console import Console
 
-    from massart import arena
-    from massart.arena.report.live import LiveRace
+    from massart.arena import SweepInterrupted
 
     console = Console(stderr=True)
     watched = console.is_terminal and not quiet
     try:
-        with LiveRace(console) if watched else nullcontext() as live:
-            found = arena.sweep(
+        with _live(console, plan.bandit) if watched else nullcontext() as live:
+            found = plan.arena().sweep(
                 plan.worlds,
                 plan.learners,
                 rounds=plan.rounds,
@@ -175,7 +214,7 @@ def _run(plan: _Plan, quiet: bool) -> _Done:
                 resume=plan.resume,
                 progress=live,
             )
-    except arena.SweepInterrupted as stop:
+    except SweepInterrupted as stop:
         raced = {(row["world"], row["learner"]) for row in stop.rows}
         # Half a run is worth showing only where there is no whole one.
         half = [row for row in stop.partial if (row["world"], row["learner"]) not in raced]
@@ -183,9 +222,18 @@ def _run(plan: _Plan, quiet: bool) -> _Done:
     return _Done(found, "")
 
 
+def _live(console: Any, bandit: bool) -> Any:
+    if bandit:
+        from massart.arena import bandits
+
+        return bandits.LiveRace(console)
+    from massart.arena.report.live import LiveRace
+
+    return LiveRace(console)
+
+
 def _tell(done: _Done, plan: _Plan, outputs: _Outputs, json: bool, quiet: bool) -> None:
     """Results to stdout and to files, everything else to stderr."""
-    from massart.arena.report.command import command_line
     from massart.arena.report.rows import rows_as_json
 
     def say(words: str) -> None:
@@ -198,27 +246,39 @@ def _tell(done: _Done, plan: _Plan, outputs: _Outputs, json: bool, quiet: bool) 
         say("nothing was finished, so there is nothing to report")
         return
     page = str(outputs.report or "race.html")
-    command = command_line(plan.worlds, plan.learners, plan.rounds, plan.seeds, page, plan.peer_seeds)
+    command = _command(plan, page)
     note = f"This race was {done.interrupted}; the page shows what was done by then." if done.interrupted else None
-    written = outputs.write(done.rows, command, note)
+    written = outputs.write(plan.report(), done.rows, command, note)
     if json:
         typer.echo(rows_as_json(done.rows))
     else:
-        _print_tables(done.rows)
+        _print_tables(done.rows, plan.bandit)
     for path in written:
         say(f"wrote {path}")
 
 
-def _print_tables(rows: Sequence[Any]) -> None:
+def _command(plan: _Plan, page: str) -> str:
+    from massart.arena import bandits
+    from massart.arena.report.command import command_line
+
+    line = bandits.command_line if plan.bandit else command_line
+    return line(plan.worlds, plan.learners, plan.rounds, plan.seeds, page, plan.peer_seeds)
+
+
+def _print_tables(rows: Sequence[Any], bandit: bool) -> None:
     from rich.console import Console
 
-    from massart.arena import report
+    from massart.arena import bandits, report
     from massart.arena.report.table import by_learner, by_world
     from massart.arena.report.wording import headline
 
     console = Console(file=sys.stdout, markup=False, highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, _PLAIN_WIDTH)
+    if bandit:
+        console.print(bandits.table(rows))
+        console.print(bandits.headline(bandits.summarise(rows)))
+        return
     summary = report.summarise(rows)
     if len(summary.worlds) <= _MANY_WORLDS:
         console.print(report.table(rows))

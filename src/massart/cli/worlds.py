@@ -9,7 +9,9 @@ import typer
 from massart.errors import MassartError
 
 if TYPE_CHECKING:
-    from massart.worlds import World
+    from rich.table import Table
+
+    from massart.worlds import RewardWorld, World
 
 _PLAIN_WIDTH = 120  # of a table that goes to a file or a pipe
 
@@ -18,6 +20,9 @@ def worlds(
     world: Annotated[
         list[str] | None, typer.Argument(help="Worlds by name, shown in full; none for a list of all.")
     ] = None,
+    bandit: Annotated[
+        bool, typer.Option("--bandit", help="List the worlds with arms and rewards instead of those with labels.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """List the worlds: how noisy they are, their margin, and why learners fail there.
@@ -29,14 +34,22 @@ def worlds(
     from massart import worlds as every
 
     try:
-        made = [every.make(name) for name in world or every.names()]
+        made: list[Any] = [every.make(name) for name in world or (every.reward_names() if bandit else every.names())]
     except MassartError as error:
         typer.echo(f"massart worlds: {error}", err=True)
         raise typer.Exit(2) from None
+    labelled = [one for one in made if isinstance(one, every.World)]
+    rewarding = [one for one in made if isinstance(one, every.RewardWorld)]
     if json:
-        typer.echo(json_format.dumps([_facts(one) for one in made], indent=2))
-    else:
-        _print(made, in_full=bool(world))
+        facts = [_facts(one) if isinstance(one, every.World) else _reward_facts(one) for one in made]
+        typer.echo(json_format.dumps(facts, indent=2))
+        return
+    if labelled:
+        _print(_table(labelled, in_full=bool(world)))
+    if rewarding:
+        _print(_reward_table(rewarding))
+    elif not world:
+        typer.echo(f"With arms and rewards, for massart race --bandit: {', '.join(every.reward_names())}")
 
 
 def _facts(world: "World") -> dict[str, Any]:
@@ -53,13 +66,33 @@ def _facts(world: "World") -> dict[str, Any]:
     }
 
 
-def _print(made: list["World"], in_full: bool) -> None:
+def _reward_facts(world: "RewardWorld") -> dict[str, Any]:
+    return {
+        "name": world.name,
+        "arms": world.arms,
+        "gap": world.gap,
+        "margin": world.margin,
+        "dimension": world.dimension,
+        "adaptive": world.adaptive,
+        "reward_range": world.reward_range,
+        "best_lift": world.best_lift,
+        "guaranteed_lift": world.guaranteed_lift,
+        "description": world.description,
+    }
+
+
+def _print(table: "Table") -> None:
     from rich.console import Console
-    from rich.table import Table
 
     console = Console(file=sys.stdout, markup=False, highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, _PLAIN_WIDTH)
+    console.print(table)
+
+
+def _table(made: list["World"], in_full: bool) -> "Table":
+    from rich.table import Table
+
     table = Table(header_style="bold", show_lines=True)
     table.add_column("world", no_wrap=True, style="bold")
     for name in ("noise", "margin", "features"):
@@ -70,7 +103,23 @@ def _print(made: list["World"], in_full: bool) -> None:
         kind = "Adaptive. " if world.adaptive else ""
         words = f"{kind}{world.description}" + (f"\n{_regions(world)}" if in_full else "")
         table.add_row(world.name, f"{world.noise_rate:g}", margin, str(world.dimension), words)
-    console.print(table)
+    return table
+
+
+def _reward_table(made: list["RewardWorld"]) -> "Table":
+    from rich.table import Table
+
+    table = Table(header_style="bold", show_lines=True)
+    table.add_column("world", no_wrap=True, style="bold")
+    for name in ("arms", "gap", "margin", "features", "best lift", "guaranteed"):
+        table.add_column(name, justify="right")
+    table.add_column("what it does")
+    for world in made:
+        lifts = (world.best_lift, world.guaranteed_lift)
+        numbers = (world.arms, world.gap, world.margin, world.dimension, *lifts)
+        words = f"{'Adaptive. ' if world.adaptive else ''}{world.description}"
+        table.add_row(world.name, *("–" if number is None else f"{number:.3g}" for number in numbers), words)
+    return table
 
 
 def _regions(world: "World") -> str:

@@ -69,4 +69,5 @@ def is_own_world(name: str, noise_rate: float, margin: float | None, dimension: 
         world = worlds.make(name)
     except InvalidParameterError:
         return True
-    return (world.noise_rate, world.margin, world.dimension) != (noise_rate, margin, dimension)
+    declared = tuple(getattr(world, key, None) for key in ("noise_rate", "margin", "dimension"))
+    return declared != (noise_rate, margin, dimension)  # a reward world has no noise rate
