@@ -20,6 +20,7 @@ format: .venv/.dev
 
 bench: .venv/.peers
 	$(BIN)/python benchmarks/throughput.py --json results/throughput.json
+	$(BIN)/python benchmarks/bandit_speed.py --json results/bandit_speed.json
 	$(BIN)/python benchmarks/startup.py --json results/startup.json
 
 race: .venv/.peers

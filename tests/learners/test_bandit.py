@@ -149,7 +149,7 @@ def test_a_choice_survives_json(kind, form):
     assert (again.arm, again.greedy, again.number, again.policy) == (
         choice.arm, choice.greedy, choice.number, choice.policy)  # fmt: skip
     assert np.array_equal(again.probabilities, choice.probabilities)
-    assert again.memo == choice.memo
+    assert again.to_json() == choice.to_json()
     elsewhere = bandit.copy()
     bandit.learn(choice, r[choice.arm])
     elsewhere.learn(again, r[choice.arm])

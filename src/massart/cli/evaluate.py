@@ -3,7 +3,7 @@
 import json as json_format
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,7 +22,10 @@ def evaluate(
     ] = "auto",
     policy: Annotated[
         str,
-        typer.Option(help="uniform, first (arm 0), logged (who wrote the log), or target (a field of the log)."),
+        typer.Option(
+            help="uniform, first (arm 0), logged (who wrote the log), target (a field of the log), or the file of a "
+            "bandit that massart.save wrote."
+        ),
     ] = "uniform",
     estimator: Annotated[
         str, typer.Option(help="all, or some of ips, snips, dm, dr, switch-dr with commas between.")
@@ -58,10 +61,9 @@ def evaluate(
     from massart.evaluation import evaluate as run
 
     try:
-        _known_policy(policy)
         found = run(
             DecisionLog(log, log_format),
-            policy,
+            _opened(policy),
             estimators=_names(estimator, ESTIMATORS),
             intervals=_names(interval, INTERVALS),
             confidence=confidence,
@@ -87,12 +89,21 @@ def evaluate(
             typer.echo(f"note: {words}", err=True)
 
 
-def _known_policy(policy: str) -> None:
+def _opened(policy: str) -> Any:
+    """A policy by its name, or the bandit in a file."""
     from massart.evaluation import POLICIES
 
-    if policy not in POLICIES:
+    if policy in POLICIES:
+        return policy
+    if not Path(policy).is_file():
         choice = "; ".join(f"{name}: {words}" for name, words in POLICIES.items())
-        raise InvalidParameterError(f"there is no policy {policy!r}; there are {choice}")
+        raise InvalidParameterError(f"there is no policy and no file {policy!r}; there are {choice}")
+    from massart.learners.models import load
+
+    model = load(policy)
+    if not hasattr(model, "probabilities"):
+        raise InvalidParameterError(f"{policy} holds a {type(model).__name__}, which does not choose among arms")
+    return model
 
 
 def _names(asked: str, every: tuple[str, ...]) -> tuple[str, ...]:

@@ -284,6 +284,32 @@ def remember(reward: float, t: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy")
+def decide(rows: Any, allowed: Any, seed: Any, how: Any, T: Any, S: Any, t: Any, shares: Any, memo: Any) -> int:
+    """One choice in one call: the arm, or -1 - i if arm i is not finite. `shares` and `memo` are filled."""
+    k = allowed.size
+    scores, squares = np.empty((k, S.shape[1])), np.empty(k)
+    bad = look(rows, k, T, S, scores, squares)
+    if bad >= 0:
+        return -1 - bad
+    share(S, t, shares)
+    plan(rows, allowed, how, S, t, shares, scores, squares, np.zeros(T.shape[0]), memo)
+    return draw(memo[4], coin(seed, t[CHOICES]))
+
+
+@njit(cache=True, error_model="numpy")
+def absorb(
+    rows: Any, allowed: Any, arm: int, reward: float, baseline: float, how: Any, T: Any, S: Any, t: Any, shares: Any,
+    memo: Any,
+) -> None:  # fmt: skip
+    """One reward in one call."""
+    estimates = np.empty(allowed.size)
+    estimate(arm, reward, baseline, memo[4], allowed, memo[0], shares, S, t, estimates)
+    width = max(how[HIGHEST] - baseline, baseline - how[LOWEST])
+    teach(rows, allowed, estimates, memo, width, False, T, S, np.zeros(T.shape))
+    remember(reward, t)
+
+
+@njit(cache=True, error_model="numpy")
 def play(contexts: Any, rewards: Any, seed: Any, how: Any, T: Any, S: Any, t: Any, arms: Any, chances: Any) -> int:
     """Choose and learn n rounds of a simulation, contexts (n, k, d) and the rewards (n, k) of all arms.
 

@@ -1,6 +1,7 @@
 """The door for decisions: contexts, masks and rewards are checked here; a refusal leaves the policy as it was."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,16 @@ class Arms:
     width: int
 
     @classmethod
-    def of(cls, contexts: Any, allowed: Any = None, width: int | None = None) -> "Arms":
-        """Take a (k, d) array of numbers or a sparse matrix with one row per arm."""
-        if not sparse.issparse(contexts):
+    def of(
+        cls, contexts: Any, allowed: Any = None, width: int | None = None, *, own: bool = False, finite: bool = False
+    ) -> "Arms":
+        """Take a (k, d) array of numbers or a sparse matrix with one row per arm; a copy, unless it is our `own`.
+
+        `finite`: somebody else looks whether the numbers are, as `kernels.ranking.look` does.
+        """
+        if own and type(contexts) is np.ndarray and contexts.dtype == np.float64 and contexts.flags.c_contiguous:
+            pass
+        elif not sparse.issparse(contexts):
             try:
                 given = np.asarray(contexts)
                 if given.dtype.kind == "c":
@@ -39,8 +47,8 @@ class Arms:
                 raise InvalidDataError(
                     "contexts must be real numbers, one row per arm, all rows of the same length"
                 ) from None
-            if contexts.ndim != 2:
-                raise InvalidDataError(f"contexts have {contexts.ndim} dimensions: give one row per arm, (k, d)")
+        if contexts.ndim != 2:
+            raise InvalidDataError(f"contexts have {contexts.ndim} dimensions: give one row per arm, (k, d)")
         count, features = contexts.shape
         if count == 0:
             raise InvalidDataError("contexts have no rows: there is no arm to choose")
@@ -56,15 +64,22 @@ class Arms:
         if sparse.issparse(contexts):
             rows = Rows.of(contexts)
             return cls(contexts.tocsr(copy=True), rows.csr, mask, count, features)  # a choice outlives its caller's
-        every = np.arange(features, dtype=np.uint64)
+        every = _every(features)
         arms = cls(contexts, (contexts.reshape(-1), every, every[:0]), mask, count, features)
-        if not np.isfinite(contexts).all():
+        if not finite and not np.isfinite(contexts).all():
             raise arms.refusal(int(np.flatnonzero(~np.isfinite(contexts).all(axis=1))[0]))
         return arms
 
     def refusal(self, arm: int) -> InvalidDataError:
         """What is wrong with an arm whose context is not finite, or too long to compute with."""
         return InvalidDataError(f"contexts[{arm}] holds a number that is not finite, or is longer than 1e50")
+
+
+@lru_cache(maxsize=64)
+def _every(features: int) -> NDArray[np.uint64]:
+    every = np.arange(features, dtype=np.uint64)
+    every.flags.writeable = False
+    return every
 
 
 def check_reward_range(reward_range: Any) -> tuple[float, float]:

@@ -1,6 +1,7 @@
 """MonotoneBandit: choose among arms described by feature vectors, learn from the reward of the one that was played."""
 
 import uuid
+from math import isfinite
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -25,6 +26,17 @@ class Played(NamedTuple):
 
     arms: NDArray[np.int64]
     probabilities: NDArray[np.float64]  # of the arms played
+
+
+class _Memo(dict[str, Any]):
+    """What `choose` wrote in this process, and the parts of its choice; any other memo is checked before it teaches."""
+
+    parts: tuple[int, Any, Any]
+
+    def belongs_to(self, choice: Choice) -> bool:
+        """Whether nothing of the choice has been replaced."""
+        arm, probabilities, contexts = self.parts
+        return choice.arm == arm and choice.probabilities is probabilities and choice.contexts is contexts
 
 
 class MonotoneBandit:
@@ -132,30 +144,36 @@ class MonotoneBandit:
 
     def choose(self, contexts: Contexts, allowed: Any = None) -> Choice:
         """An arm for these contexts, (k, d) array or CSR; `allowed` is a mask of the arms that may be played."""
-        arms, memo, _ = self._plan(contexts, allowed)
         number = int(self._t[kernel.CHOICES])
-        toss = kernel.coin(self._seed[0], float(number))
-        arm = int(paper.flip(arms.allowed, memo, toss) if self._how[kernel.PAPER] else kernel.draw(memo[4], toss))
+        if self._how[kernel.PAPER]:
+            arms, memo, _ = self._plan(contexts, allowed)
+            arm = int(paper.flip(arms.allowed, memo, kernel.coin(self._seed[0], float(number))))
+            shares = self._shares()
+        else:
+            known = self._known
+            arms = Arms.of(contexts, allowed, self._T.shape[0] if known else None, finite=True)
+            weights = self._T if known else self._first_weights(arms.width)
+            shares, memo = np.empty(self._S.shape[1]), self._new_memo(arms.count)
+            arm = kernel.decide(
+                arms.rows, arms.allowed, self._seed[0], self._how, weights, self._S, self._t, shares, memo
+            )
+            if arm < 0:
+                raise arms.refusal(-1 - arm)
+            self._T = weights
         self._t[kernel.CHOICES] += 1.0
         self._pending.add(number)
-        # The greedy arm is that of the experts who are believed most; the first of equals.
-        return Choice(
-            arm,
-            memo[4].copy(),
-            int(memo[4].argmax()),
-            arms.contexts,
-            self.identity,
-            number,
-            {
-                "arms": memo[0].tolist(),
-                "rates": memo[1].tolist(),
-                "margins": memo[2].tolist(),
-                "distances": memo[3].tolist(),
-                "allowed": arms.allowed.tolist(),
-                "baseline": float(self._t[kernel.BASELINE]),
-                "shares": self._shares().tolist(),
-            },
+        notes = _Memo(
+            arms=memo[0],
+            rates=memo[1],
+            margins=memo[2],
+            distances=memo[3],
+            allowed=arms.allowed,
+            baseline=float(self._t[kernel.BASELINE]),
+            shares=shares,
         )
+        notes.parts = (arm, memo[4], arms.contexts)
+        # The greedy arm is that of the experts who are believed most; the first of equals.
+        return Choice(arm, memo[4], int(memo[4].argmax()), arms.contexts, self.identity, number, notes)
 
     def probabilities(self, contexts: Contexts, allowed: Any = None) -> NDArray[np.float64]:
         """(k,) with which `choose` would choose each arm; nothing changes."""
@@ -179,18 +197,17 @@ class MonotoneBandit:
         if bad >= 0:
             raise arms.refusal(bad)
         self._T = weights
-        memo = (
-            np.empty(experts, np.int64),
-            np.empty(experts),
-            np.empty((count, experts)),
-            np.empty((count, experts)),
-            np.empty(count),
-        )
+        memo = self._new_memo(count)
         scratch = np.zeros(self._T.shape[0])
         self._kernel.plan(
             arms.rows, arms.allowed, self._how, self._S, self._t, self._shares(), scores, squares, scratch, memo
         )
         return arms, memo, scores
+
+    def _new_memo(self, count: int) -> Any:
+        experts = self._S.shape[1]
+        pairs = np.empty((2, count, experts))
+        return np.empty(experts, np.int64), np.empty(experts), pairs[0], pairs[1], np.empty(count)
 
     def _first_weights(self, width: int) -> NDArray[np.float64]:
         weights = np.zeros((width, self._S.shape[1]))
@@ -206,8 +223,20 @@ class MonotoneBandit:
         """Learn the reward of a choice, at any time and in any order, each choice at most once."""
         value = reward_number(reward, self._how[kernel.LOWEST], self._how[kernel.HIGHEST], clip=bool(self._options[1]))
         self._check(choice)
-        memo, allowed, baseline, shares = self._remembered(choice)
-        arms = Arms.of(choice.contexts, allowed, self._T.shape[0])
+        parts = choice.memo
+        ours = isinstance(parts, _Memo) and parts.belongs_to(choice)
+        if ours:
+            memo = (parts["arms"], parts["rates"], parts["margins"], parts["distances"], choice.probabilities)
+            allowed, baseline, shares = parts["allowed"], parts["baseline"], parts["shares"]
+        else:
+            memo, allowed, baseline, shares = self._remembered(choice)
+        arms = Arms.of(choice.contexts, allowed, self._T.shape[0], own=True, finite=ours)
+        if not self._how[kernel.PAPER]:
+            kernel.absorb(
+                arms.rows, arms.allowed, choice.arm, value, baseline, self._how, self._T, self._S, self._t, shares, memo
+            )
+            self._pending.discard(choice.number)
+            return
         estimates = np.empty(arms.count)
         self._kernel.estimate(
             choice.arm, value, baseline, memo[4], arms.allowed, memo[0], shares, self._S, self._t, estimates
@@ -236,22 +265,24 @@ class MonotoneBandit:
         try:
             parts = choice.memo
             memo = (
-                np.array(parts["arms"], dtype=np.int64).reshape(experts),
-                np.array(parts["rates"], dtype=np.float64).reshape(experts),
-                np.array(parts["margins"], dtype=np.float64).reshape(count, experts),
-                np.array(parts["distances"], dtype=np.float64).reshape(count, experts),
+                np.asarray(parts["arms"], dtype=np.int64).reshape(experts),
+                np.asarray(parts["rates"], dtype=np.float64).reshape(experts),
+                np.asarray(parts["margins"], dtype=np.float64).reshape(count, experts),
+                np.asarray(parts["distances"], dtype=np.float64).reshape(count, experts),
                 np.ascontiguousarray(choice.probabilities, dtype=np.float64),
             )
-            allowed = np.array(parts["allowed"], dtype=bool).reshape(count)
-            shares = np.array(parts["shares"], dtype=np.float64).reshape(experts)
+            allowed = np.asarray(parts["allowed"], dtype=bool).reshape(count)
+            shares = np.asarray(parts["shares"], dtype=np.float64).reshape(experts)
             baseline = float(parts["baseline"])
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidDataError(
                 f"choice.memo is not what choose wrote ({error}): pass the choice unchanged"
             ) from None
-        known = np.all((memo[0] >= 0) & (memo[0] < count)) and 0 <= choice.arm < count
-        sound = known and np.all(memo[2] > 0) and choice.probability > 0
-        if not (sound and all(np.isfinite(part).all() for part in (*memo, shares)) and np.isfinite(baseline)):
+        known = memo[0].min() >= 0 and memo[0].max() < count and 0 <= choice.arm < count
+        sound = known and memo[2].min() > 0 and choice.probability > 0
+        # A sum is finite only if everything in it is: these numbers are far from overflow.
+        total = memo[1].sum() + memo[2].sum() + memo[3].sum() + memo[4].sum() + shares.sum() + baseline
+        if not (sound and isfinite(total)):
             raise InvalidDataError("choice.memo holds numbers that choose never wrote: pass the choice unchanged")
         return memo, allowed, baseline, shares
 

@@ -25,7 +25,7 @@ class Choice:
     contexts : (k, d) array or CSR matrix, one row per arm.
     policy : identity of the policy that chose; only that policy, or a copy of it, may learn from the choice.
     number : how many choices it had made before.
-    memo : what the policy wants to remember of the moment of the choice, as plain numbers and lists.
+    memo : what the policy wants to remember of the moment of the choice: numbers, lists and arrays.
 
     Examples
     --------
@@ -61,6 +61,7 @@ class Choice:
                 "memo": self.memo,
             },
             separators=(",", ":"),
+            default=lambda array: array.tolist(),
         )
 
     @classmethod

@@ -1,0 +1,161 @@
+"""Choose and learn, one decision at a time: massart's bandit and its peers, side by side in one run; ratios out.
+
+    python benchmarks/bandit_speed.py --json results/bandit_speed.json
+
+Ten arms with 50 features each. Vowpal Wabbit is given its lines of text ready made; only the label is put in front of
+one of them. Then how the time grows with the number of arms and of features, and how many rounds per second a
+simulation plays at once.
+"""
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measuring import Contender, Elapsed, Finding, Section, Wanted, interleave, quotients, stopwatch
+from numpy.typing import NDArray
+from report import console, machine, print_section, progress, write_json
+from workloads import SEED
+
+from massart import MonotoneBandit
+
+ARMS, FEATURES, REWARD = 10, 50, 0.5
+OURS = "MonotoneBandit, told nothing"
+ROUNDS, SLOW_ROUNDS, SIMULATED = 2_000, 300, 100_000
+WANTED_RATE = 300_000
+
+
+def contexts(rounds: int, arms: int, features: int) -> NDArray[np.float64]:
+    """Normal rows of norm about 1."""
+    rng = np.random.default_rng([SEED, rounds, arms, features])
+    return rng.standard_normal((rounds, arms, features)) / np.sqrt(features)
+
+
+def ours(name: str, rows: NDArray[np.float64], **told: float) -> Contender:
+    """`choose`, then `learn`."""
+
+    def run() -> Elapsed:
+        bandit = MonotoneBandit(random_state=SEED, **told)
+
+        def play() -> None:
+            for arms in rows:
+                bandit.learn(bandit.choose(arms), REWARD)
+
+        return stopwatch(play)
+
+    return Contender(name, "choose + learn of NumPy arrays", len(rows), run)
+
+
+def vowpal(rows: NDArray[np.float64]) -> Contender:
+    """`predict`, a draw, then `learn`."""
+    from vowpalwabbit import Workspace
+
+    lines = [["| " + " ".join(f"{j}:{v:.6g}" for j, v in enumerate(x)) for x in arms] for arms in rows]
+    coins = np.random.default_rng(SEED).random(len(rows))
+
+    def run() -> Elapsed:
+        workspace = Workspace("--cb_explore_adf --epsilon 0.1 --quiet")
+
+        def play() -> None:
+            for arms, coin in zip(lines, coins, strict=True):
+                chances = workspace.predict(arms)
+                arm = min(int(np.searchsorted(np.cumsum(chances), coin)), len(arms) - 1)
+                labelled = [*arms[:arm], f"0:{-REWARD}:{chances[arm]} {arms[arm]}", *arms[arm + 1 :]]
+                workspace.learn(labelled)
+
+        return stopwatch(play)
+
+    return Contender("Vowpal Wabbit", "--cb_explore_adf, predict + learn, ready text", len(rows), run)
+
+
+def river(rows: NDArray[np.float64]) -> Contender:
+    """Its contextual linear policy, as `massart.learners.policies` wraps it."""
+    from massart.learners.policies import registry
+
+    def run() -> Elapsed:
+        policy = registry.make("river-linucb", dimension=FEATURES, arms=ARMS, seed=SEED)
+
+        def play() -> None:
+            for arms in rows:
+                policy.learn(policy.choose(arms), REWARD)
+
+        return stopwatch(play)
+
+    return Contender("river", "LinUCBDisjoint, choose + learn", len(rows), run)
+
+
+def versus_section(repeats: int, tick: Callable[..., Any]) -> Section:
+    rows = contexts(ROUNDS, ARMS, FEATURES)
+    contenders = [ours(OURS, rows), ours("MonotoneBandit, told both", rows, gap=0.05, margin=0.05)]
+    absent = {}
+    for name, invite in (("Vowpal Wabbit", vowpal), ("river", river)):
+        try:
+            contenders.append(invite(rows[:SLOW_ROUNDS]))
+        except ImportError as error:
+            absent[name] = f"not installed ({error})"
+    seconds = interleave(contenders, repeats, tick)
+    mine = seconds[OURS].processor
+    findings = [
+        Finding(c.name, c.measures, quotients(seconds[c.name].processor, mine), Wanted(at_least=3.0))
+        if c.name in ("Vowpal Wabbit", "river")
+        else Finding(c.name, c.measures, quotients(seconds[c.name].processor, mine))
+        for c in contenders[1:]
+    ]
+    about = f"k = {ARMS}, d = {FEATURES}. Numbers: time for a decision, in times of {OURS}."
+    return Section("One decision at a time", about, "times", contenders, seconds, findings, absent)
+
+
+def growth_section(repeats: int, tick: Callable[..., Any]) -> Section:
+    """Time of a simulated round as arms and features grow fourfold, and rounds per second."""
+    sizes = ((5, 10), (20, 10), (5, 200), (20, 200), (5, 800))
+    contenders = [_simulation(arms, features) for arms, features in sizes]
+    seconds = interleave(contenders, repeats, tick)
+    times = {size: seconds[c.name].processor for size, c in zip(sizes, contenders, strict=True)}
+    rates = [1 / (t * WANTED_RATE) for t in times[sizes[0]]]
+    findings = [
+        Finding("rounds per second", f"k = 5, d = 10, in units of {WANTED_RATE:,}", rates, Wanted(at_least=1.0)),
+        _exponent("exponent of k", times, (5, 200), (20, 200)),
+        _exponent("exponent of d", times, (5, 200), (5, 800)),
+    ]
+    return Section(
+        "A simulation at once", "MonotoneBandit.play, told nothing.", "number", contenders, seconds, findings
+    )
+
+
+def _simulation(arms: int, features: int) -> Contender:
+    count = max(2_000, SIMULATED * 50 // (arms * features))
+    rows = contexts(count, arms, features)
+    rewards = np.random.default_rng(SEED).random((count, arms))
+
+    def run() -> Elapsed:
+        bandit = MonotoneBandit(random_state=SEED)
+        return stopwatch(lambda: bandit.play(rows, rewards))
+
+    return Contender(f"k = {arms}, d = {features}", "play", count, run)
+
+
+def _exponent(
+    name: str, times: dict[tuple[int, int], list[float]], small: tuple[int, int], large: tuple[int, int]
+) -> Finding:
+    samples = [float(np.log(b / a) / np.log(4.0)) for a, b in zip(times[small], times[large], strict=True)]
+    return Finding(name, f"from k, d = {small} to {large}", samples, Wanted(at_most=1.1))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--json", type=Path, default=None, metavar="PATH", help="write every sample to this file")
+    options = parser.parse_args(arguments)
+    facts = {"benchmark": "bandit_speed", "repeats": options.repeats, "seed": SEED, "machine": machine()}
+    out, sections = console(), []
+    for name, section in (("decisions", versus_section), ("simulation", growth_section)):
+        with progress(name) as tick:
+            sections.append(section(options.repeats, tick))
+        print_section(out, sections[-1], True)
+    if options.json is not None:
+        write_json(options.json, facts, sections, True)
+
+
+if __name__ == "__main__":
+    main()
