@@ -85,11 +85,31 @@ def river(rows: NDArray[np.float64]) -> Contender:
     return Contender("river", "LinUCBDisjoint, choose + learn", len(rows), run)
 
 
+def mabwiser(rows: NDArray[np.float64]) -> Contender:
+    """LinUCB with a model per arm; it takes one context for all arms, here that of the first."""
+    from mabwiser.mab import MAB, LearningPolicy
+
+    names = list(range(ARMS))
+
+    def run() -> Elapsed:
+        policy = MAB(names, LearningPolicy.LinUCB(alpha=1.0), seed=SEED)
+        policy.fit(names, [REWARD] * ARMS, rows[0])
+
+        def play() -> None:
+            for arms in rows:
+                context = arms[:1]
+                policy.partial_fit([policy.predict(context)], [REWARD], context)
+
+        return stopwatch(play)
+
+    return Contender("MABWiser", "LinUCB, predict + partial_fit", len(rows), run)
+
+
 def versus_section(repeats: int, tick: Callable[..., Any]) -> Section:
     rows = contexts(ROUNDS, ARMS, FEATURES)
     contenders = [ours(OURS, rows), ours("MonotoneBandit, told both", rows, gap=0.05, margin=0.05)]
     absent = {}
-    for name, invite in (("Vowpal Wabbit", vowpal), ("river", river)):
+    for name, invite in (("Vowpal Wabbit", vowpal), ("river", river), ("MABWiser", mabwiser)):
         try:
             contenders.append(invite(rows[:SLOW_ROUNDS]))
         except ImportError as error:
@@ -98,7 +118,7 @@ def versus_section(repeats: int, tick: Callable[..., Any]) -> Section:
     mine = seconds[OURS].processor
     findings = [
         Finding(c.name, c.measures, quotients(seconds[c.name].processor, mine), Wanted(at_least=3.0))
-        if c.name in ("Vowpal Wabbit", "river")
+        if c.name in ("Vowpal Wabbit", "river", "MABWiser")
         else Finding(c.name, c.measures, quotients(seconds[c.name].processor, mine))
         for c in contenders[1:]
     ]
