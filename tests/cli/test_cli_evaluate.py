@@ -66,7 +66,7 @@ def test_some_estimators_and_intervals_with_a_range(log):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--policy", "best"], "there is no policy 'best'; there are uniform: "),
+        (["--policy", "best"], "there is no policy and no file 'best'; there are uniform: "),
         (["--estimator", "magic"], "estimator 'magic' is none of"),
         (["--estimator", ","], "no estimator is named"),
         (["--interval", "magic"], "interval 'magic' is none of"),
