@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from massart.kernels.mixture import coin
+
 # how: float64 (HOW_SIZE,), what the policy was told
 FLOOR, LOWEST, HIGHEST, HORIZON, RELATIVE, PAPER, HOW_SIZE = range(7)
 # S: float64 (EXPERT_SIZE, experts)
@@ -251,15 +253,6 @@ def teach(
         S[SQUARES, e] += square
         S[NORM2, e] = max(0.0, S[NORM2, e] - 2.0 * inner + square)
         S[SCALE, e] = 1.0 / sqrt(max(2.0 * (S[CAP, e] * S[CAP, e] + S[SQUARES, e]), S[NORM2, e], 1e-300))
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def coin(seed: Any, number: float) -> float:
-    """The `number`-th uniform draw in [0, 1) of stream `seed`: SplitMix64 (Steele, Lea, Flood 2014), no state."""
-    h = seed + np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.float64((h ^ (h >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
 
 
 @njit(cache=True, error_model="numpy")

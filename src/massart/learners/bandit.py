@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.kernels import paper_ranking as paper
 from massart.kernels import ranking as kernel
+from massart.kernels.mixture import coin
 from massart.learners.arms import Arms, check_reward_range, reward_number
 from massart.learners.choice import Choice, Contexts
 from massart.learners.lift import LiftCertificate, certify_lift
@@ -147,7 +148,7 @@ class MonotoneBandit:
         number = int(self._t[kernel.CHOICES])
         if self._how[kernel.PAPER]:
             arms, memo, _ = self._plan(contexts, allowed)
-            arm = int(paper.flip(arms.allowed, memo, kernel.coin(self._seed[0], float(number))))
+            arm = int(paper.flip(arms.allowed, memo, coin(self._seed[0], float(number))))
             shares = self._shares()
         else:
             known = self._known

@@ -1,7 +1,7 @@
 """More than two classes: one learner per class against the rest, the highest score answers."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,34 +12,6 @@ from massart.learners.rows import NO_WEIGHT, Rows
 from massart.learners.rules import check_arrays
 
 _ROUNDS, _MISTAKES, _WRONG, _SIZE = range(4)
-
-
-class Binary(Protocol):
-    """What a learner of one class against the rest offers: Halfspace, Experts and Drifting do."""
-
-    def learn_rows(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any, scores: Any) -> None:
-        """Answer, then learn, rows; the scores of the answers go to `scores`."""
-
-    def certificate(self, confidence: float) -> Certificate:
-        """Its promise."""
-
-    def columns(self) -> NDArray[np.float64]:
-        """(1, experts, d + 1): all weights it holds."""
-
-    def leaders(self) -> NDArray[np.float64]:
-        """(1, d + 1): the weights that predict now."""
-
-    def summed(self, average: Any) -> tuple[NDArray[np.float64], float]:
-        """(1, columns, d + 1): the sum of weight * w over all rounds, and the sum of weights."""
-
-    def new_average(self) -> Any:
-        """Zeros of the shape that `learn_rows` takes as `average`."""
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it remembers."""
-
-    def copy(self) -> Self:
-        """An independent learner in the same state."""
 
 
 class OneVsRest:
