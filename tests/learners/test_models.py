@@ -246,7 +246,7 @@ DAMAGE = {
     "too many experts": ("experts", {"members": np.zeros((4, 18))}),
     "members of no table": ("experts", {"members": np.zeros(())}),
     "another number of features": ("experts", {"variances": np.zeros(8)}),
-    "many features with a matrix for few": ("experts", {"variances": np.zeros(97), "weights": np.zeros((97, 12))}),
+    "a matrix for more than a few": ("experts", {"full": np.zeros((67, 66)), "centred": np.zeros((5, 66))}),
     "two seeds": ("experts", {"seed": np.zeros(2, np.uint64)}),
     "seed of the wrong type": ("experts", {"seed": np.zeros(1)}),
     "no horizon": ("drifting", {"horizon": np.zeros(0)}),
@@ -269,6 +269,8 @@ META = {
     "a learner that is a list": {"learner": []},
     "no width": {"n_features_in": None},
     "names for other columns": {"feature_names_in": ["a"]},
+    "a reading that is text": {"reading": "svmlight"},
+    "a training that is a list": {"training": []},
 }
 
 

@@ -29,8 +29,9 @@ Where this differs from the paper's box, and why (numbers as in docs/paper-to-co
 4. A row may carry an importance weight c: its gradient is multiplied by c.
 
 State is plain arrays, to be cached, copied, saved and compared bit for bit. No `fastmath` flag lets the compiler add
-up in another order than the columns' (their two halves side by side): a dense row, its CSR form and the row alone give
-the same bits. They have to, for w.x = 0 is a cliff: one rounding that differs decides a prediction later.
+up in another order than the columns' (the first few and the others side by side): a dense row, its CSR form, the row
+alone and the row with columns of zeros after it give the same bits. They have to, for w.x = 0 is a cliff: one rounding
+that differs decides a prediction later.
 """
 
 from math import sqrt
@@ -64,6 +65,8 @@ KIND, ETA, GAMMA, PACE, UNIT, BIAS, RULE_SIZE = range(7)
 FTRL, FIXED, ADAGRAD, PAPER = 0.0, 1.0, 2.0, 3.0
 
 _SMALLEST_SCALE: Final = 1e-280
+# Columns of the first of two sums. Fixed, not half of the columns, for these may become more: about half of a hundred.
+_FIRST: Final = np.uint64(48)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -151,18 +154,24 @@ def _refold(v: Any, s: Any) -> None:
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _read(x: Any, v: Any, bias: float) -> Any:
-    """v.x and |x|^2 of a dense row, the constant coordinate included; the two halves add up side by side."""
-    d, half = np.uint64(x.size), np.uint64(x.size // 2)
+    """v.x and |x|^2 of a dense row, the constant coordinate included; two sums go on side by side."""
+    d = np.uint64(x.size)
+    first = min(_FIRST, d)
+    both = min(first, d - first)
     dot, square, dot2, square2 = v[d] * bias, bias * bias, 0.0, 0.0
-    for j in range(half):
-        a, a2 = np.float64(x[j]), np.float64(x[half + j])
+    for j in range(both):
+        a, a2 = np.float64(x[j]), np.float64(x[first + j])
         dot += a * v[j]
         square += a * a
-        dot2 += a2 * v[half + j]
+        dot2 += a2 * v[first + j]
         square2 += a2 * a2
-    if half + half < d:
-        a2 = np.float64(x[d - np.uint64(1)])
-        dot2 += a2 * v[d - np.uint64(1)]
+    for j in range(both, first):
+        a = np.float64(x[j])
+        dot += a * v[j]
+        square += a * a
+    for j in range(first + both, d):
+        a2 = np.float64(x[j])
+        dot2 += a2 * v[j]
         square2 += a2 * a2
     return dot + dot2, square + square2
 
@@ -176,7 +185,7 @@ def _add(b: float, x: Any, bias: float, v: Any) -> None:
     v[d] += b * bias
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)
 def learn_dense(X: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: Any) -> int:
     """Predict, then learn, the rows of a batch; return -1, or the place of the first row that is not sound.
 
@@ -205,19 +214,18 @@ def learn_dense(X: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: A
     return -1
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)
 def learn_csr(rows: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: Any) -> int:
     """`learn_dense` for CSR rows (data, indices, indptr), both unsigned, indices in order and without repeats."""
     data, indices, indptr = rows
     count, order, y, weight = batch
-    last, half = np.uint64(v.size - 1), np.uint64((v.size - 1) // 2)
-    bias = rule[BIAS]
+    last, bias = np.uint64(v.size - 1), rule[BIAS]
     for t in range(count):
         i = order[t] if order.size > 0 else np.uint64(t)
         start, stop = np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])
         dot, square, dot2, square2 = v[last] * bias, bias * bias, 0.0, 0.0
         p = start
-        while p < stop and indices[p] < half:
+        while p < stop and indices[p] < _FIRST:
             a = np.float64(data[p])
             dot += a * v[indices[p]]
             square += a * a

@@ -166,12 +166,15 @@ def _shrink(row: Any, bias: float, q: Any, c: float, V: Any) -> None:
 
 @njit(cache=True, error_model="numpy")
 def _spread_out(row: Any, bias: float, x: Any) -> None:
-    """The row with its zeros and its constant in x."""
+    """The row with its zeros and its constant in x; columns that came after x was made are left out."""
     data, indices, start, stop, shift = row
+    last = np.uint64(x.size - 1)
     x[:] = 0.0
-    x[x.size - 1] = bias
+    x[last] = bias
     for p in range(start, stop):
-        x[indices[p - shift]] = data[p]
+        j = np.uint64(indices[p - shift])
+        if j < last:
+            x[j] = data[p]
 
 
 @njit(cache=True, error_model="numpy")
@@ -241,14 +244,15 @@ def _few_steps(x: Any, y: float, c: float, t: Any, scores: Any, z: Any, F: Any, 
             F[i, j] -= shrink * z[j]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)
 def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, answers: Any) -> int:
     """Answer, then learn, the rows of a batch; return -1, or the place of the first row that is not sound.
 
     `rows` is (data, unsigned indices, unsigned indptr). Dense rows are CSR rows that share one list of indices:
     their indptr is empty. `batch` is (count, order, y, weight) as in `learn_dense` of kernels/halfspace.py.
     `answers[n]` is the score of the answer of round n. `state` is (W, V, F, C, S, M, t); F, (d + 2, d + 1) with the
-    mean last, and C are empty with many features. Z is empty, or of W's shape and then keeps the running averages.
+    mean last, and C, for the d columns there were at first, are empty with many features. Z is empty, or of W's shape
+    and then keeps the running averages.
     """
     data, indices, indptr = rows
     count, order, labels, weight = batch
@@ -256,7 +260,7 @@ def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, a
     few, bias = F.size > 0, how[BIAS]
     plain = M.shape[1] - DIAGONAL - LATE - (1 + CENTRED if few else 0)
     late = DIAGONAL + plain
-    q, x, z = np.empty(V.size), np.empty(V.size), np.empty(V.size)
+    q, x, z = np.empty(V.size), np.empty(F.shape[1]), np.empty(F.shape[1])
     dots, b, scores = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(M.shape[1])
     for n in range(count):
         i = order[n] if order.size > 0 else np.uint64(n)

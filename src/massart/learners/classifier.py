@@ -16,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.learners.batch import fit_batch
 from massart.learners.certificate import Certificate
+from massart.learners.choosing import check_choice, choose_learner
 from massart.learners.drift import Drifting
-from massart.learners.experts import FINE_MARGINS, FINE_NOISE_RATES, MARGINS, NOISE_RATES, VOTINGS, Experts
+from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
 from massart.learners.one_vs_rest import OneVsRest
 from massart.learners.rows import NO_WEIGHT, Rows, check_weights
-from massart.learners.rules import make_rule
 from massart.learners.summary import as_html, as_text
 
 Learner = Halfspace | Experts | Drifting | OneVsRest
@@ -222,22 +222,14 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             value: object = getattr(self, name)
             if value is not None and not isinstance(value, Real):
                 raise InvalidParameterError(f"{name}={value!r}: give a number or None")
-        make_rule(
-            0.0 if self.noise_rate is None else self.noise_rate,
-            1.0 if self.margin is None else self.margin,
+        check_choice(
+            self.noise_rate,
+            self.margin,
             self.horizon,
             update=self.update,
             optimizer=self.optimizer,
+            voting=self.voting,
         )
-        if self.noise_rate is None or self.margin is None:
-            for name, only in (("update", "inverse-margin"), ("optimizer", "auto")):
-                if getattr(self, name) != only:
-                    raise InvalidParameterError(
-                        f"{name}={getattr(self, name)!r} is for a learner that knows noise_rate and margin: give both, "
-                        f"or leave {name}={only!r}"
-                    )
-        if self.voting not in VOTINGS:
-            raise InvalidParameterError(f"voting={self.voting!r}: choose one of {', '.join(map(repr, VOTINGS))}")
         passes: object = self.passes
         if not isinstance(passes, Integral) or int(passes) < 1:
             raise InvalidParameterError(f"passes={passes!r}: give a whole number, 1 or more")
@@ -253,25 +245,23 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _new_learner(self, classes: int, width: int, seed: int) -> Learner:
         pools = 1 if classes == 2 else classes
-        own: dict[str, Any] = {"fit_intercept": bool(self.fit_intercept), "normalize": bool(self.normalize)}
-        if self.noise_rate is not None and self.margin is not None:
-            told: dict[str, Any] = {"horizon": self.horizon, "update": self.update, "optimizer": self.optimizer}
-            members = [Halfspace(width, self.noise_rate, self.margin, **told, **own) for _ in range(pools)]
-            return members[0] if pools == 1 else OneVsRest(members)
-        grid: dict[str, Any] = {"noise_rates": NOISE_RATES, "margins": MARGINS}
-        if self.noise_rate is not None:
-            grid = {"noise_rates": (self.noise_rate,), "margins": FINE_MARGINS}
-        if self.margin is not None:
-            grid = {"noise_rates": FINE_NOISE_RATES, "margins": (self.margin,)}
-        options = {"voting": self.voting, **grid, **own}
         seeds = [seed] if pools == 1 else np.random.SeedSequence(seed).generate_state(pools, np.uint64)
-        pool = [
-            Experts(width, seed=int(s), **options)
-            if self.horizon is None
-            else Drifting(width, self.horizon, seed=int(s), **options)
-            for s in seeds
+        members = [
+            choose_learner(
+                width,
+                self.noise_rate,
+                self.margin,
+                self.horizon,
+                update=self.update,
+                optimizer=self.optimizer,
+                voting=self.voting,
+                fit_intercept=bool(self.fit_intercept),
+                normalize=bool(self.normalize),
+                seed=int(own),
+            )
+            for own in seeds
         ]
-        return pool[0] if pools == 1 else OneVsRest(pool)
+        return members[0] if pools == 1 else OneVsRest(members)
 
     @staticmethod
     def _targets(learner: Learner, labels: NDArray[np.int64]) -> NDArray[Any]:

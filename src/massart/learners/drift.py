@@ -18,6 +18,7 @@ from massart.learners.certificate import Certificate
 from massart.learners.experts import Experts
 from massart.learners.rows import NO_WEIGHT, Rows
 from massart.learners.rules import check_arrays
+from massart.learners.widths import check_narrower
 
 _NOTHING, _NO_AVERAGE = np.empty(0), np.empty((0, 0))
 _SPAN = 20  # horizons after which weights begin again at 1: exp(20) is far from overflow
@@ -196,6 +197,23 @@ class Drifting:
     def leaders(self) -> NDArray[np.float64]:
         """(1, n_features + 1): the weights of the leader's vote."""
         return self.leader.leaders()
+
+    @property
+    def n_features(self) -> int:
+        """The columns of a row."""
+        return self.steady.n_features
+
+    def widen(self, n_features: int) -> None:
+        """Make room for more columns, in both pools: see `Experts.widen`."""
+        self.steady.widen(n_features)
+        self.recent.widen(n_features)
+
+    def narrow(self, n_features: int) -> None:
+        """Drop columns at the end, of which neither pool must know anything: the inverse of `widen`."""
+        for pool in (self.steady, self.recent):
+            check_narrower(n_features, pool._W, pool._V)
+        self.steady.narrow(n_features)
+        self.recent.narrow(n_features)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that it remembers; `from_arrays` gives it back bit for bit."""

@@ -18,6 +18,7 @@ from massart.kernels import pool as kernel
 from massart.learners.certificate import Certificate, certify_mixture, least_noise_rate
 from massart.learners.rows import NO_WEIGHT, Rows
 from massart.learners.rules import check_arrays, expert_name, make_rule
+from massart.learners.widths import check_narrower, check_wider, narrowed, widened
 
 # A rate too high by a factor of 2 or a margin too small by one of 8 costs an expert little: a coarse grid is enough.
 NOISE_RATES = (0.05, 0.15, 0.3, 0.45)
@@ -28,7 +29,7 @@ FINE_MARGINS = tuple(2.0**-k for k in range(1, 9))
 MOST_EXPERTS = kernel.COLUMNS + kernel.LATE + 1 + kernel.CENTRED  # in a pool, with few features
 VOTINGS = {"sample": mixture.SAMPLE, "majority": mixture.MAJORITY}
 
-_NOTHING, _NO_AVERAGE = np.empty(0), np.empty((0, 0))
+_NOTHING, _NO_AVERAGE, _NO_COLUMNS = np.empty(0), np.empty((0, 0)), np.empty(0, np.uint64)
 _DIAGONAL_NAMES = ("AROW", "AROW, a quarter", "logistic, fast", "logistic")
 _LATE_NAME = "labels of late"
 _FEW_NAMES = ("AROW, full matrix", "logistic, centred, fast", "logistic, centred", "logistic, centred, slow")
@@ -114,13 +115,14 @@ class Experts:
         self._how = arrays["how"]  # (HOW_SIZE,) what it was told
         self._W = arrays["weights"]  # (n_features + 1, COLUMNS) the last row for the constant coordinate
         self._V = arrays["variances"]  # (n_features + 1,) of the diagonal experts
-        self._F = arrays.get("full", _NO_AVERAGE)  # (n_features + 2, n_features + 1), or empty: many features
-        self._C = arrays.get("centred", _NO_AVERAGE)  # (CENTRED_SIZE, n_features + 1), or empty
+        # Of the columns there were at first, however many there are now; empty if these were many.
+        self._F = arrays.get("full", _NO_AVERAGE)  # (columns + 2, columns + 1)
+        self._C = arrays.get("centred", _NO_AVERAGE)  # (CENTRED_SIZE, columns + 1)
         self._S = arrays["columns"]  # (COLUMN_SIZE, COLUMNS) norms and scales
         self._M = arrays["members"]  # (MEMBER_SIZE, experts) mistakes, shares, sizes of scores
         self._t = arrays["totals"]  # (TOTAL_SIZE,) counts, and the state of the mixture
         self._seed = arrays["seed"]  # (1,) of the coins
-        self._every = np.arange(self._V.size - 1, dtype=np.uint64)
+        self._every = _NO_COLUMNS
         self._plain = self._M.shape[1] - kernel.DIAGONAL - kernel.LATE - (1 + kernel.CENTRED if self._F.size else 0)
 
     def learn_rows(
@@ -142,12 +144,18 @@ class Experts:
         before = None if sure else [array.copy() for array in own]
         answers = scores if scores.size else np.empty(rows.count if order is None else order.size)
         for data, batch, place in rows.parts(order, y, weight):
-            entries = data if rows.csr is not None else (data.reshape(-1), self._every, self._every[:0])
+            entries = data if rows.csr is not None else (data.reshape(-1), self._columns_of(data), _NO_COLUMNS)
             bad = kernel.learn_pool(entries, batch, self._seed[0], self._how, state, average, answers[place])
             if bad >= 0:
                 for array, old in zip(own, before or own, strict=True):
                     array[...] = old
                 rows.refuse(order, place.start + bad)
+
+    def _columns_of(self, dense: NDArray[Any]) -> NDArray[np.uint64]:
+        """The list of columns that all dense rows share; there is none while rows are sparse, and columns many."""
+        if self._every.size != dense.shape[1]:
+            self._every = np.arange(dense.shape[1], dtype=np.uint64)
+        return self._every
 
     def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
         """Answer, then learn, each row with its label -1 or +1; return the scores of the answers."""
@@ -216,13 +224,21 @@ class Experts:
         late[0, -1] = self._how[kernel.BIAS] * self._t[mixture.TREND]
         linear = np.concatenate([(self._W * self._S[kernel.SCALE]).T[: kernel.DIAGONAL + self._plain], late])
         if self._F.size:
-            d = self._V.size - 1
-            centred = self._C[kernel.CENTRED_SIZE - kernel.CENTRED :].copy()
-            deviation = np.sqrt(self._C[kernel.SPREAD, :d] / max(self._t[mixture.WEIGHT], 1e-300))
-            centred[:, :d] /= np.where(deviation > 1e-200, deviation, np.inf)
-            centred[:, d] -= centred[:, :d] @ self._C[kernel.MEAN, :d]
-            linear = np.concatenate([linear, self._F[-1:], centred])
+            few = self._few_columns()
+            known = min(few.shape[1] - 1, self.n_features)
+            wide = np.zeros((len(few), self._V.size))
+            wide[:, :known], wide[:, -1] = few[:, :known], few[:, -1]
+            linear = np.concatenate([linear, wide])
         return np.asarray(linear[None])
+
+    def _few_columns(self) -> NDArray[np.float64]:
+        """(1 + CENTRED, columns at first + 1): the weights of the experts for few features."""
+        d = self._F.shape[1] - 1
+        centred = self._C[kernel.CENTRED_SIZE - kernel.CENTRED :].copy()
+        deviation = np.sqrt(self._C[kernel.SPREAD, :d] / max(self._t[mixture.WEIGHT], 1e-300))
+        centred[:, :d] /= np.where(deviation > 1e-200, deviation, np.inf)
+        centred[:, d] -= centred[:, :d] @ self._C[kernel.MEAN, :d]
+        return np.concatenate([self._F[-1:], centred])
 
     def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """(1, columns, n_features + 1): the sum of weight * w over all rounds, and the sum of weights.
@@ -238,7 +254,41 @@ class Experts:
 
     def leaders(self) -> NDArray[np.float64]:
         """(1, n_features + 1): the weights of the vote."""
-        return np.asarray(self._M[mixture.VOICE] @ self.columns()[0] / self._t[mixture.TOTAL])[None]
+        voice, late = self._M[mixture.VOICE], kernel.DIAGONAL + self._plain
+        factors = np.zeros(kernel.COLUMNS)
+        factors[:late] = voice[:late] * self._S[kernel.SCALE, :late]
+        # Neither columns() nor a copy of the weights, which may be hundreds of megabytes; and not `@`, which adds up in
+        # an order that depends on the number of threads.
+        vote = np.einsum("jk,k->j", self._W, factors)
+        vote[-1] += voice[late] * self._how[kernel.BIAS] * self._t[mixture.TREND]
+        if self._F.size:
+            few = voice[late + kernel.LATE :] @ self._few_columns()
+            known = min(few.size - 1, self.n_features)
+            vote[:known] += few[:known]
+            vote[-1] += few[-1]
+        vote /= self._t[mixture.TOTAL]
+        return np.asarray(vote)[None]
+
+    @property
+    def n_features(self) -> int:
+        """The columns of a row."""
+        return int(self._V.size - 1)
+
+    def widen(self, n_features: int) -> None:
+        """Make room for more columns: from now on as if there had been so many from the start, bit for bit.
+
+        But the experts for few features, if there are any, go on with the columns they know.
+        """
+        check_wider(n_features, self.n_features)
+        if n_features > self.n_features:
+            self._W = widened(self._W, _aligned(n_features + 1, kernel.COLUMNS))
+            self._V = widened(self._V, np.zeros(n_features + 1))
+
+    def narrow(self, n_features: int) -> None:
+        """Drop columns at the end, of which nothing must be known: the inverse of `widen`."""
+        check_narrower(n_features, self._W, self._V)
+        if n_features < self.n_features:
+            self._W, self._V = narrowed(self._W, n_features), narrowed(self._V, n_features)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that it remembers; `from_arrays` gives it back bit for bit."""
@@ -257,7 +307,7 @@ class Experts:
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Experts":
         """The pool whose `arrays()` these are."""
         width = arrays["variances"].size
-        few = width <= kernel.FEW + 1
+        few = "full" in arrays or "centred" in arrays  # whatever the width is: it may have changed
         least = kernel.DIAGONAL + kernel.LATE + (1 + kernel.CENTRED if few else 0)
         shapes: dict[str, tuple[int, ...]] = {
             "how": (kernel.HOW_SIZE,),
@@ -268,7 +318,8 @@ class Experts:
             "totals": (mixture.TOTAL_SIZE,),
         }
         if few:
-            shapes |= {"full": (width + 1, width), "centred": (kernel.CENTRED_SIZE, width)}
+            first = min(arrays["full"].shape[-1], kernel.FEW + 1)
+            shapes |= {"full": (first + 1, first), "centred": (kernel.CENTRED_SIZE, first)}
         check_arrays(arrays, shapes)
         if not least < arrays["members"].shape[1] <= least + kernel.PLAIN:
             raise ModelFileError(f"array 'members' has {arrays['members'].shape[1]} columns, one per expert")

@@ -11,6 +11,7 @@ from massart.kernels import halfspace as kernel
 from massart.learners.certificate import Certificate, certify
 from massart.learners.rows import LARGEST, NO_WEIGHT, SMALLEST, Rows, check_weights
 from massart.learners.rules import check_arrays, expert_name, initial_state, make_rule
+from massart.learners.widths import check_narrower, check_wider, narrowed, widened
 
 _NOTHING = np.empty(0)
 _FLOAT64 = np.dtype(np.float64)
@@ -213,6 +214,23 @@ class Halfspace:
     def leaders(self) -> NDArray[np.float64]:
         """(1, n_features + 1): the weights that predict now."""
         return np.asarray(self.columns()[0])
+
+    @property
+    def n_features(self) -> int:
+        """The columns of a row."""
+        return int(self._v.size - 1)
+
+    def widen(self, n_features: int) -> None:
+        """Make room for more columns: from now on as if there had been so many from the start, bit for bit."""
+        check_wider(n_features, self.n_features)
+        if n_features > self.n_features:
+            self._set(self._rule, widened(self._v, np.zeros(n_features + 1)), self._s)
+
+    def narrow(self, n_features: int) -> None:
+        """Drop columns at the end, which must all have weight 0: the inverse of `widen`."""
+        check_narrower(n_features, self._v)
+        if n_features < self.n_features:
+            self._set(self._rule, narrowed(self._v, n_features), self._s)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that it remembers; `from_arrays` gives it back bit for bit."""

@@ -1,12 +1,12 @@
 """The door: rows and weights are checked here, so that a refusal names the place and leaves the learner as it was."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from massart.errors import InvalidDataError
 from massart.kernels import rows as kernel
@@ -61,7 +61,8 @@ class Rows:
         2
         """
         longest = np.inf if scaled else LARGEST
-        if sparse.issparse(X):
+        sparse = sys.modules.get("scipy.sparse")  # not imported here: whoever has a sparse matrix has done so
+        if sparse is not None and sparse.issparse(X):
             return cls._of_csr(X.tocsr(), names, longest).check()
         X = np.asarray(X)
         if X.ndim != 2 or X.dtype.kind not in "fiub":

@@ -14,6 +14,8 @@ UPDATES = ("inverse-margin", "paper")
 OPTIMIZERS = ("auto", "ftrl", "fixed", "adagrad-norm")
 _KINDS = {"ftrl": kernel.FTRL, "fixed": kernel.FIXED, "adagrad-norm": kernel.ADAGRAD}
 
+_CHECKED = 1 << 16  # rows of an array that are looked at together
+
 
 def make_rule(
     noise_rate: float,
@@ -126,5 +128,6 @@ def check_arrays(arrays: dict[str, NDArray[Any]], shapes: dict[str, tuple[int, .
             raise ModelFileError(
                 f"array {name!r} is {array.dtype} of shape {array.shape}, not float64 of shape {shape}"
             )
-        if not np.isfinite(array).all() or array.size == 0:
+        blocks = (array[start : start + _CHECKED] for start in range(0, array.shape[0], _CHECKED))
+        if array.size == 0 or not all(np.isfinite(block).all() for block in blocks):
             raise ModelFileError(f"array {name!r} is empty or holds numbers that are not finite")
