@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from massart import arena as arena
+    from massart import data as data
     from massart import evaluation as evaluation
     from massart import theory as theory
     from massart import worlds as worlds
@@ -35,7 +36,7 @@ _HOME = {
     "load": "massart.learners.models",
     "save": "massart.learners.models",
 }
-_ROOMS = ("arena", "evaluation", "theory", "worlds")
+_ROOMS = ("arena", "data", "evaluation", "theory", "worlds")
 
 __all__ = [
     "Certificate",
@@ -45,6 +46,7 @@ __all__ = [
     "MonotoneBandit",
     "MonotoneRanker",
     "arena",
+    "data",
     "evaluation",
     "load",
     "save",

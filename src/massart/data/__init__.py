@@ -1,6 +1,67 @@
-"""Formats in and out, chunked: logs of decisions as VW text, dsjson, JSON lines and Parquet."""
+"""Formats in and out, chunked: labelled rows (`read`, `write_rows`) and logs of decisions (`DecisionLog`).
 
-from massart.data.decision_log import LOG_FORMATS, DecisionLog, write_decisions
-from massart.data.decisions import Decision, DecisionBatch
+    for chunk in massart.data.read("train.svm.gz"):
+        classifier.partial_fit(chunk.X, chunk.y, classes=[-1, 1])
 
-__all__ = ["LOG_FORMATS", "Decision", "DecisionBatch", "DecisionLog", "write_decisions"]
+Every name is loaded when it is first used: reading text needs neither SciPy nor PyArrow.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from massart.data.chunk import Chunk as Chunk
+    from massart.data.chunk import Flaw as Flaw
+    from massart.data.chunk import Position as Position
+    from massart.data.decision_log import LOG_FORMATS as LOG_FORMATS
+    from massart.data.decision_log import DecisionLog as DecisionLog
+    from massart.data.decision_log import write_decisions as write_decisions
+    from massart.data.decisions import Decision as Decision
+    from massart.data.decisions import DecisionBatch as DecisionBatch
+    from massart.data.reader import Reader as Reader
+    from massart.data.reader import read as read
+    from massart.data.reading import FORMATS as FORMATS
+    from massart.data.reading import Reading as Reading
+    from massart.data.write import write_rows as write_rows
+
+_HOME = {
+    "Chunk": "chunk",
+    "Decision": "decisions",
+    "DecisionBatch": "decisions",
+    "DecisionLog": "decision_log",
+    "FORMATS": "reading",
+    "Flaw": "chunk",
+    "LOG_FORMATS": "decision_log",
+    "Position": "chunk",
+    "Reader": "reader",
+    "Reading": "reading",
+    "read": "reader",
+    "write_decisions": "decision_log",
+    "write_rows": "write",
+}
+
+__all__ = [
+    "FORMATS",
+    "LOG_FORMATS",
+    "Chunk",
+    "Decision",
+    "DecisionBatch",
+    "DecisionLog",
+    "Flaw",
+    "Position",
+    "Reader",
+    "Reading",
+    "read",
+    "write_decisions",
+    "write_rows",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"massart.data.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'massart.data' has no attribute {name!r}; its public names are {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,109 @@
+"""Crossings of namespaces, `-q ab` and `--cubic abc`: a chunk's rows with their products, a bufferful at a time."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.data.chunk import Chunk, Flaw
+from massart.errors import InvalidParameterError
+from massart.kernels.crossing import cross_rows
+from massart.kernels.flaws import LARGEST
+
+__all__ = ["check_crossings", "crossed", "crossed_whole"]
+
+_BUFFER = 1 << 16  # features: small enough to stay in the processor's cache
+_LARGEST = 1 << 24  # features of one row
+
+
+def check_crossings(crossings: Sequence[str]) -> None:
+    """Refuse what is not two or three letters.
+
+    >>> check_crossings(["ab", "a:", "abc"])
+    """
+    for letters in crossings:
+        if len(letters) not in (2, 3) or any(not 0x20 < ord(letter) < 0x7F or letter == "|" for letter in letters):
+            raise InvalidParameterError(
+                f"crossing {letters!r}: give the first letters of two namespaces (-q ab) or three (--cubic abc); "
+                "':' stands for any namespace"
+            )
+
+
+def crossed(chunk: Chunk) -> Iterator[Chunk]:
+    """The chunk in parts, each with its products; the chunk itself if nothing is to be crossed.
+
+    A row whose products are too many, or too large, becomes a flaw. A part's arrays are used again for the part
+    after it.
+    """
+    if not chunk.crossings:
+        yield chunk
+        return
+    plan = np.zeros((len(chunk.crossings), 3), np.uint8)
+    for number, letters in enumerate(chunk.crossings):
+        plan[number, : len(letters)] = np.frombuffer(letters.encode("ascii"), np.uint8)
+    mask = np.uint32(chunk.width - 1)
+    first, buffer, flaws = 0, _buffer(_BUFFER), list(chunk.flaws)
+    while first < len(chunk):
+        done, too_large = cross_rows(chunk.rows, chunk.spaces, first, plan, mask, buffer)
+        if done == 0 and not too_large and buffer[0].size < _LARGEST:
+            buffer = _buffer(4 * buffer[0].size)
+            continue
+        if done > 0:
+            yield _part(chunk, first, done, buffer)
+        else:
+            words = f"has more than {_LARGEST:,} features" if not too_large else f"has a value above {LARGEST:g}"
+            line = int(chunk.lines[first])
+            flaws.append(Flaw(chunk.source, line, 0, f"crossed, the row {words}; cross fewer namespaces"))
+            done = 1
+        first += done
+        if buffer[0].size > _BUFFER:
+            buffer = _buffer(_BUFFER)
+    if flaws:
+        yield replace(_part(chunk, 0, 0, buffer), flaws=tuple(sorted(flaws, key=lambda flaw: flaw.line)))
+
+
+def crossed_whole(chunk: Chunk) -> Chunk:
+    """The chunk with all its products written out, for who wants a matrix."""
+    if not chunk.crossings:
+        return chunk
+    parts = [replace(part, rows=tuple(array.copy() for array in part.rows)) for part in crossed(chunk)]
+    if not parts:
+        return replace(chunk, spaces=chunk.spaces[:0], crossings=())
+    starts = np.cumsum([0, *(part.rows[0].size for part in parts)]).astype(np.uint32)
+    indptr = [part.rows[2][1:] + start for part, start in zip(parts, starts, strict=False)]
+    rows = (
+        np.concatenate([part.rows[0] for part in parts]),
+        np.concatenate([part.rows[1] for part in parts]),
+        np.concatenate([np.zeros(1, np.uint32), *indptr]),
+    )
+    return replace(
+        parts[-1],
+        rows=rows,
+        y=np.concatenate([part.y for part in parts]),
+        weight=np.concatenate([part.weight for part in parts]),
+        lines=np.concatenate([part.lines for part in parts]),
+        tags=None if chunk.tags is None else tuple(tag for part in parts for tag in part.tags or ()),
+    )
+
+
+def _part(chunk: Chunk, first: int, done: int, buffer: Any) -> Chunk:
+    last, used = first + done, int(buffer[2][done]) if done else 0
+    if not done:
+        buffer[2][0] = 0
+    return replace(
+        chunk,
+        rows=(buffer[0][:used], buffer[1][:used], buffer[2][: done + 1]),
+        y=chunk.y[first:last],
+        weight=chunk.weight[first:last],
+        lines=chunk.lines[first:last],
+        flaws=(),
+        spaces=chunk.spaces[:0],
+        crossings=(),
+        tags=None if chunk.tags is None else chunk.tags[first:last],
+    )
+
+
+def _buffer(size: int) -> tuple[NDArray[np.float64], NDArray[np.uint32], NDArray[np.uint32]]:
+    return np.empty(size), np.empty(size, np.uint32), np.empty(size + 1, np.uint32)

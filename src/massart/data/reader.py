@@ -1,0 +1,113 @@
+"""Files to chunks of rows, whatever the format: the same door for the command line and for Python.
+
+for chunk in massart.data.read("train.svm.gz"):
+classifier.partial_fit(chunk.X, chunk.y, classes=[-1, 1])
+"""
+
+import importlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from massart.data.chunk import Chunk, Position
+from massart.data.crossing import check_crossings, crossed_whole
+from massart.data.formats import detect_format
+from massart.data.reading import Reading
+from massart.data.sources import Source, find_sources
+from massart.errors import InvalidDataError
+
+__all__ = ["Reader", "read"]
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+_HOMES = {  # of the two functions that a format is: settle and chunks
+    "svmlight": "massart.data.text_format",
+    "vw": "massart.data.text_format",
+    "csv": "massart.data.csv_format",
+    "jsonl": "massart.data.jsonl_format",
+    "parquet": "massart.data.arrow_format",
+    "arrow": "massart.data.arrow_format",
+    "npy": "massart.data.npy_format",
+}
+
+
+def read(paths: Paths, *, workers: int = 2, labelled: bool = True, strict: bool = True, **how: Any) -> "Reader":
+    r"""Chunks of rows from files, folders, patterns, or standard input ("-"), in the order given.
+
+    `how` are the fields of `Reading`: format, label, labels, bits, features, crossings and so on; what is not given
+    is found out from the files. Every chunk has the same columns: where svmlight does not say how many there are,
+    the files are read once more for that. With `strict`, a malformed row is an error; otherwise it is left out and
+    told by `chunk.flaws`.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile(suffix=".svm") as file:
+    ...     _ = file.write(b"1 1:5\n-1 2:1 3:0.5\n"), file.flush()
+    ...     for chunk in read(file.name):
+    ...         print(chunk.X.toarray().tolist(), chunk.y.tolist())
+    [[5.0, 0.0, 0.0], [0.0, 1.0, 0.5]] [1, -1]
+    """
+    reader = Reader(find_sources(paths), Reading(**how), workers=workers, labelled=labelled, strict=strict, cross=True)
+    return reader.with_width()
+
+
+class Reader:
+    """Sources that are read one after the other with one `Reading`; iterating begins at the beginning.
+
+    `cross` writes crossed features out; without it `massart.data.crossing.crossed` does, a bufferful at a time.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        reading: Reading,
+        *,
+        workers: int = 2,
+        labelled: bool = True,
+        strict: bool = False,
+        tags: bool = False,
+        cross: bool = False,
+    ) -> None:
+        self.sources = tuple(sources)
+        self._options: dict[str, Any] = {"workers": workers, "labelled": labelled, "tags": tags}
+        self._strict, self._cross = strict, cross
+        self._current = 0
+        check_crossings(reading.crossings)
+        first = self.sources[0]
+        chosen = reading if reading.format != "auto" else replace(reading, format=detect_format(first))
+        self._format = importlib.import_module(_HOMES[chosen.format])
+        self.reading: Reading = self._format.settle(first, chosen, labelled=labelled)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self.chunks()
+
+    def chunks(self, start: Position = Position()) -> Iterator[Chunk]:  # noqa: B008  an immutable default
+        """The rows from a position on, which is the `end` of an earlier chunk."""
+        for number in range(start.source, len(self.sources)):
+            self._current = number
+            begin = start if number == start.source else Position(number)
+            for chunk in self._format.chunks(self.sources[number], self.reading, begin, **self._options):
+                whole = crossed_whole(chunk) if self._cross else chunk
+                if self._strict and whole.flaws:
+                    raise InvalidDataError(str(whole.flaws[0]))
+                yield whole
+
+    def fraction(self) -> float | None:
+        """How much of the input has been read, from 0 to 1; None where a pipe hides its length."""
+        sizes = [source.size for source in self.sources]
+        if any(size is None for size in sizes):
+            return None
+        total = sum(size or 0 for size in sizes)
+        part = (sizes[self._current] or 0) * (self.sources[self._current].fraction() or 0.0)
+        return (sum(size or 0 for size in sizes[: self._current]) + part) / total if total else 1.0
+
+    def with_width(self) -> "Reader":
+        """The reader itself, once the number of its columns is known: if nobody says it, all rows are looked at."""
+        if self.reading.width is None:
+            if any(source.is_pipe for source in self.sources):
+                raise InvalidDataError(
+                    "the number of columns of a pipe is not known beforehand: give features=N, or hash with bits=18"
+                )
+            widest = max((chunk.width for chunk in self.chunks()), default=1)
+            self.reading = replace(self.reading, features=widest)
+        return self

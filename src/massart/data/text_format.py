@@ -1,0 +1,146 @@
+"""svmlight and VW text: blocks of whole lines, parsed by compiled code on all cores, handed out in order."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.data.blocks import Block, blocks
+from massart.data.chunk import Chunk, Flaw, Position
+from massart.data.flaws import sentence
+from massart.data.pipeline import in_order
+from massart.data.reading import BITS, MOST_FEATURES, Reading
+from massart.data.sources import Source
+from massart.errors import InvalidParameterError
+from massart.kernels.svmlight import parse_svmlight
+from massart.kernels.vw_text import parse_vw
+
+__all__ = ["chunks", "parse_block", "parse_codes", "settle"]
+
+_BLOCK = 1 << 21  # bytes: of the sizes tried, the one with the least processor time
+_ALL_ONE = np.empty(0)
+_own = threading.local()
+
+
+def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Reading:
+    """VW text is always hashed; svmlight's columns are counted, unless bits are given."""
+    if reading.crossings and reading.format == "svmlight":
+        raise InvalidParameterError("svmlight has no namespaces to cross: leave -q and --cubic out, or use VW text")
+    _label_numbers(reading)
+    if reading.format == "vw" and reading.bits is None:
+        return replace(reading, bits=BITS, features=None)
+    return reading
+
+
+def chunks(
+    source: Source,
+    reading: Reading,
+    start: Position,
+    *,
+    workers: int = 2,
+    tags: bool = False,
+    labelled: bool = True,
+) -> Iterator[Chunk]:
+    """The rows of a file from a position on, a block at a time, with `workers` threads reading ahead."""
+
+    def parse(block: Block) -> Chunk:
+        return _chunk(source.name, block, reading, tags=tags, labelled=labelled)
+
+    return in_order(parse, blocks(source, start, _BLOCK), workers)
+
+
+def parse_block(text: bytes | NDArray[np.uint8], reading: Reading, *, labelled: bool = True) -> Chunk:
+    r"""The rows of a text of whole lines.
+
+    >>> chunk = parse_block(b"1 1:0.5 3:2\n-1 2:x\n", Reading(format="svmlight"))
+    >>> chunk.y, [part.tolist() for part in chunk.rows], len(chunk.flaws)
+    (array([1], dtype=int8), [[0.5, 2.0], [0, 2], [0, 2]], 1)
+    """
+    bytes_ = np.frombuffer(text, np.uint8) if isinstance(text, bytes) else text
+    block = Block(bytes_, 0, 0, Position(0, bytes_.size, int(np.count_nonzero(bytes_ == 10))), ())
+    return _chunk("text", block, reading, tags=reading.format == "vw", labelled=labelled)
+
+
+def parse_codes(
+    text: NDArray[np.uint8], reading: Reading, *, tags: bool = False, labelled: bool = True, most_rows: int = -1
+) -> Any:
+    """(y, weight, lines, (data, indices, indptr), spaces, tags, flaws) as the kernels give them.
+
+    `lines` and the lines of `flaws` (line, column, code) count from 1 within the text.
+    """
+    if text.size and text[-1] != 10:
+        raise ValueError("the text must end with a newline")
+    most_rows = int(np.count_nonzero(text == 10)) if most_rows < 0 else most_rows
+    is_vw = reading.format == "vw"
+    data, indices, spaces = _scratch(text.size // (2 if is_vw else 4) + 1)
+    y, lines = np.empty(most_rows, np.int8), np.empty(most_rows, np.int64)
+    indptr = np.empty(most_rows + 1, np.uint32)
+    flaws = np.empty((most_rows, 3), np.int64)
+    weight, places = _ALL_ONE, np.empty((most_rows if tags and is_vw else 0, 2), np.int64)
+    labels = _label_numbers(reading)
+    mask = 0 if reading.bits is None else (1 << reading.bits) - 1
+    if is_vw:
+        weight = np.empty(most_rows)
+        spaces = spaces if reading.crossings else spaces[:0]
+        out: Any = (y, weight, lines, indptr, data, indices, spaces, places, flaws)
+        rows, used, _, flawed = parse_vw(text, (np.uint32(mask), labels, labelled), out)
+        weight = weight[:rows]
+    else:
+        limit = np.uint64(2**32 - 1 if reading.bits is not None else reading.features or MOST_FEATURES)
+        out = (y, lines, indptr, data, indices, flaws)
+        rows, used, _, flawed = parse_svmlight(text, (np.uint64(mask), limit, labels, labelled), out)
+        spaces = spaces[:0]
+    csr = data[:used].copy(), indices[:used].copy(), indptr[: rows + 1]
+    return y[:rows], weight, lines[:rows], csr, spaces[:used].copy(), places[:rows], flaws[:flawed]
+
+
+def _scratch(entries: int) -> tuple[NDArray[np.float64], NDArray[np.uint32], NDArray[np.uint8]]:
+    """Room for as many entries as a block could have, several times what it has: kept, one for each thread."""
+    found: Any = getattr(_own, "scratch", None)
+    if found is None or found[0].size < entries:
+        found = np.empty(entries), np.empty(entries, np.uint32), np.empty(entries, np.uint8)
+        if entries <= _BLOCK:
+            _own.scratch = found
+    return found  # type: ignore[no-any-return]
+
+
+def _chunk(name: str, block: Block, reading: Reading, *, tags: bool, labelled: bool) -> Chunk:
+    parsed = parse_codes(block.text, reading, tags=tags, labelled=labelled, most_rows=block.end.line - block.line)
+    y, weight, lines, csr, spaces, places, found = parsed
+    if weight.size and bool((weight == 1.0).all()):
+        weight = _ALL_ONE
+    flaws = block.flaws
+    if found.size:
+        flaws = tuple(sorted((*flaws, *_flaws(name, block, found, reading)), key=lambda one: one.line))
+    width = reading.width
+    if width is None:
+        width = int(csr[1].max()) + 1 if csr[1].size else 1
+    own = None
+    if tags and reading.format == "vw":
+        own = tuple(block.text[a:b].tobytes().decode("utf-8", "replace") for a, b in places)
+    lines += block.line
+    return Chunk(csr, width, y, weight, block.end, lines, flaws, spaces, reading.crossings, own, name)
+
+
+def _flaws(name: str, block: Block, found: NDArray[np.int64], reading: Reading) -> Iterator[Flaw]:
+    ends = np.flatnonzero(block.text == 10)
+    for line, column, code in found.tolist():
+        begin = 0 if line == 1 else int(ends[line - 2]) + 1
+        rest = block.text[begin + column - 1 : min(int(ends[line - 1]), begin + column + 255)].tobytes()
+        yield Flaw(name, block.line + line, column, sentence(code, rest, reading))
+
+
+def _label_numbers(reading: Reading) -> tuple[float, float, float]:
+    """Two numbers that mean -1 and one that means +1."""
+    if reading.labels is None:
+        return -1.0, 0.0, 1.0
+    try:
+        negative, positive = (float(text) for text in reading.labels)
+    except ValueError:
+        raise InvalidParameterError(
+            f"labels {reading.labels}: labels are numbers in {reading.format} text; give two numbers"
+        ) from None
+    return negative, negative, positive

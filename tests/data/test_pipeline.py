@@ -1,0 +1,56 @@
+"""Work done ahead comes in order, errors at their place, and leaving early leaves no thread behind."""
+
+import threading
+import time
+
+import pytest
+
+from massart.data.pipeline import in_order
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 5])
+def test_results_come_in_order_whoever_is_faster(workers):
+    def work(n: int) -> int:
+        time.sleep(0.002 * (n % 3))
+        return n * n
+
+    assert list(in_order(work, iter(range(40)), workers)) == [n * n for n in range(40)]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_an_error_of_the_source_comes_after_what_was_read_before_it(workers):
+    def items():
+        yield from range(7)
+        raise OSError("gone")
+
+    got = []
+    with pytest.raises(OSError, match="gone"):
+        got.extend(in_order(lambda n: n, items(), workers))
+    assert got == list(range(7))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_error_of_the_work_comes_at_its_place(workers):
+    got = []
+    with pytest.raises(ZeroDivisionError):
+        got.extend(in_order(lambda n: 1 / (3 - n), iter(range(10)), workers))
+    assert len(got) == 3
+
+
+def test_leaving_early_stops_the_threads_and_takes_few_items_too_many():
+    taken = []
+
+    def items():
+        for n in range(10_000):
+            taken.append(n)
+            yield n
+
+    before = threading.active_count()
+    results = in_order(lambda n: n, items(), 2)
+    assert next(results) == 0
+    results.close()
+    deadline = time.monotonic() + 5.0
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before
+    assert len(taken) <= 10
