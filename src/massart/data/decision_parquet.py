@@ -10,17 +10,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from massart.data.arrow_files import MissingPyArrowError
 from massart.data.decisions import Decision
 from massart.data.records import decision_of, record_of
-from massart.errors import InvalidDataError, MassartError
+from massart.errors import InvalidDataError
 
 __all__ = ["MissingPyArrowError", "read_parquet", "write_parquet"]
 
 _GROUP = 8192  # rows of one row group
-
-
-class MissingPyArrowError(MassartError, ImportError):
-    """PyArrow is not installed."""
 
 
 def read_parquet(path: Path, batch_size: int) -> Iterator[Decision]:
@@ -89,5 +86,5 @@ def _schema(pyarrow: Any, first: dict[str, Any]) -> Any:
 
 def _pyarrow() -> tuple[Any, Any]:
     if importlib.util.find_spec("pyarrow") is None:
-        raise MissingPyArrowError('pyarrow is needed to read and write Parquet: pip install "massart[report]"')
+        raise MissingPyArrowError('pyarrow is needed to read and write Parquet: pip install "massart[files]"')
     return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
