@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: test lint format bench race clean
+.PHONY: test lint format bench race recompile clean
 
 test: .venv/.peers
 	$(BIN)/pytest -n auto --cov --cov-report=term
@@ -22,6 +22,7 @@ bench: .venv/.peers
 	$(BIN)/python benchmarks/throughput.py --json results/throughput.json
 	$(BIN)/python benchmarks/bandit_speed.py --json results/bandit_speed.json
 	$(BIN)/python benchmarks/startup.py --json results/startup.json
+	$(BIN)/python benchmarks/files.py --json results/files.json
 
 race: .venv/.peers
 	@mkdir -p results
@@ -42,6 +43,10 @@ race: .venv/.peers
 		$(INSTALL) --only-binary :all: $$peer || echo "$$peer has no wheel for this platform: going on without it"; \
 	done
 	@touch $@
+
+# Numba's cache looks at the file of a kernel only, not at the files it takes functions from.
+recompile:
+	find src -name '*.nb[ci]' -delete
 
 clean:
 	rm -rf .venv results .pytest_cache .mypy_cache .ruff_cache .coverage
