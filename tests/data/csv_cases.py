@@ -1,0 +1,48 @@
+"""What the tests of CSV files share."""
+
+import itertools
+
+import numpy as np
+
+from massart.data.chunk import Position
+from massart.data.csv_format import chunks, settle
+from massart.data.names import name_hash
+from massart.data.reading import Reading
+from massart.data.sources import Source
+
+START = Position()
+
+
+def file_maker(folder):
+    """A function from the text of a file to the file."""
+    numbers = itertools.count()
+
+    def make(text):
+        path = folder / f"{next(numbers)}.csv"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return Source(path)
+
+    return make
+
+
+def rows_of(given, reading=None, start=START, *, labelled=True, workers=0, **asked):
+    """[(line, y, weight, {column: value})], [(line, column, words)] of all chunks."""
+    reading = reading or settle(given, Reading(format="csv", **asked), labelled=labelled)
+    rows, flaws = [], []
+    for chunk in chunks(given, reading, start, labelled=labelled, workers=workers):
+        data, indices, indptr = chunk.rows
+        assert (data.dtype, indices.dtype, indptr.dtype) == (np.float64, np.uint32, np.uint32)
+        assert indptr.size == len(chunk) + 1 == chunk.lines.size + 1
+        assert chunk.width == reading.width
+        weight = chunk.weight if chunk.weight.size else np.ones(len(chunk))
+        for r in range(len(chunk)):
+            part = slice(indptr[r], indptr[r + 1])
+            entries = dict(zip(indices[part].tolist(), data[part].tolist(), strict=True))
+            rows.append((int(chunk.lines[r]), int(chunk.y[r]), float(weight[r]), entries))
+        flaws += [(flaw.line, flaw.column, flaw.words) for flaw in chunk.flaws]
+    return rows, flaws
+
+
+def hashed(name, value=None, bits=18):
+    seed = name_hash(name)
+    return (seed if value is None else name_hash(value, seed)) & (2**bits - 1)

@@ -1,0 +1,394 @@
+"""The CSV kernels against Python's csv module, and against a slow reader made of regular expressions."""
+
+import csv
+import io
+import math
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from massart.data.names import name_hash
+from massart.kernels import flaws as flaw
+from massart.kernels.csv import CATEGORY, LABEL, LEFT_OUT, NUMBER, WEIGHT, parse_csv
+from massart.kernels.csv_fields import LONGEST_QUOTED, MISSING, WORDS, cut_records, find_fields
+
+NOTHING = {b"", b"NA", b"N/A", b"nan", b"NaN", b"null", b"NULL", b"None", b"?", b"-"}
+FINITE = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+KINDS = (LABEL, NUMBER, CATEGORY, WEIGHT, LEFT_OUT, NUMBER, CATEGORY)
+
+
+def array(text):
+    return np.array(np.frombuffer(text, np.uint8))
+
+
+# The reference.
+
+
+def records(text, separator=b","):
+    """(line, fields, text) of every record; None for the fields, and the quote's line, if a quote is not closed."""
+    blank, end = (rb"[ ]*" if separator == b"\t" else rb"[ \t]*"), rb"(?:\r(?=\n))?(?=%b|\n)" % re.escape(separator)
+    opening = re.compile(blank + rb'"')
+    quoted = re.compile(blank + rb'"((?:[^"]|"")*+)"' + blank + end)
+    plain = re.compile(blank + rb"([^%b\n]*?)" % re.escape(separator) + blank + end)
+    blank_line = re.compile(blank + rb"\r?\n")
+    p = 0
+    while p < len(text):
+        if found := blank_line.match(text, p):
+            p = found.end()
+            continue
+        begin, fields = p, []
+        while True:
+            quote = opening.match(text, p)
+            found = (quoted if quote else plain).match(text, p)
+            if quote and (not found or found.end() >= quote.end() + LONGEST_QUOTED):
+                p = text.index(b"\n", quote.end()) + 1
+                yield text.count(b"\n", 0, p), None, text[begin:p]
+                break
+            fields.append(found[1].replace(b'""', b'"') if quote else found[1])
+            p = found.end() + 1
+            if text[found.end() : p] == b"\n":
+                yield text.count(b"\n", 0, begin) + 1, fields, text[begin:p]
+                break
+
+
+def number(field, wrong):
+    """(value, flaw or 0); None for a missing value."""
+    if field in NOTHING:
+        return None, 0
+    if FINITE.fullmatch(field):
+        value = float(field)
+        return (value, 0) if math.isfinite(value) else (None, flaw.NOT_FINITE)
+    return None, flaw.NOT_FINITE if NOT_FINITE.fullmatch(field) else wrong
+
+
+def label(field, labels):
+    if labels is not None and not all(FINITE.fullmatch(one) for one in labels):
+        if field in labels:
+            return 1 if field == labels[1] else -1, 0
+        return 0, flaw.LABEL if field in NOTHING else flaw.CLASS
+    value, wrong = number(field, flaw.LABEL)
+    if value is None:
+        return 0, wrong or flaw.LABEL
+    negative, positive = ((0.0, -1.0), 1.0) if labels is None else ((float(labels[0]),), float(labels[1]))
+    sign = 1 if value == positive else -1 if value in negative else 0
+    return sign, 0 if sign else flaw.CLASS
+
+
+def importance(field):
+    value, wrong = number(field, flaw.WEIGHT)
+    good = not wrong and value is not None and (value == 0 or 1e-50 <= value <= 1e50)
+    return value, 0 if good else flaw.WEIGHT
+
+
+def read(text, kinds=KINDS, *, separator=b",", bits=None, labels=None, labelled=True):
+    """Rows (line, y, weight, {column: value}) and flaws (line, code, field)."""
+    rows, flaws = [], []
+    for line, fields, span in records(text, separator):
+        if fields is None:
+            flaws.append((line, flaw.QUOTE, None))
+            continue
+        if b"\0" in span:
+            flaws.append((line, flaw.NUL, None))
+            continue
+        if len(fields) != len(kinds):
+            flaws.append((line, flaw.FIELDS, len(fields)))
+            continue
+        y, weight, row, wrongs = 0, 1.0, {}, []
+        for i, (field, kind) in enumerate(zip(fields, kinds, strict=True)):
+            value, wrong, column = None, 0, i
+            if kind == LABEL:
+                y, wrong = label(field, labels)
+                wrong = wrong if labelled else 0
+            elif kind == WEIGHT:
+                weight, wrong = importance(field)
+            elif kind == NUMBER:
+                value, wrong = number(field, flaw.NUMBER)
+                if value is not None and abs(value) > 1e100:
+                    wrong = flaw.TOO_LARGE
+                column = i if bits is None else name_hash(f"c{i}") & (2**bits - 1)
+            elif kind == CATEGORY and field not in NOTHING:
+                value, column = 1.0, name_hash(field, name_hash(f"c{i}")) & (2**bits - 1)
+            if wrong:
+                wrongs.append((line, wrong, i))
+            elif value:
+                row[column] = row.get(column, 0.0) + value
+        if wrongs:
+            flaws.append(wrongs[0])
+        else:
+            rows.append((line, y, weight, {column: value for column, value in row.items() if value}))
+    return rows, flaws
+
+
+def compiled(text, kinds=KINDS, *, separator=b",", bits=None, labels=None, labelled=True):
+    """What the kernel makes of it, in the same shape."""
+    kinds = np.array(kinds, np.uint8)
+    targets = np.arange(kinds.size, dtype=np.uint32)
+    if bits is not None:
+        for i, kind in enumerate(kinds):
+            targets[i] = name_hash(f"c{i}") & (0xFFFFFFFF if kind == CATEGORY else 2**bits - 1)
+    slots = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz"[: kinds.size], np.uint8).copy()
+    lines, room = text.count(b"\n"), len(text) // 2
+    ints, floats = (lambda n, kind: np.full(n, 77, kind)), (lambda n: np.full(n, np.nan))
+    spaces = ints(room, np.uint8)
+    out = ints(lines, np.int8), floats(lines), ints(lines, np.int64), ints(lines + 1, np.uint32)
+    out += floats(room), ints(room, np.uint32), spaces, ints((lines, 5), np.int64)
+    numbers, names = (-1.0, 0.0, 1.0), (array(b""), array(b""))
+    if labels is not None and all(FINITE.fullmatch(one) for one in labels):
+        numbers = float(labels[0]), float(labels[0]), float(labels[1])
+    elif labels is not None:
+        names = array(labels[0]), array(labels[1])
+    mask = np.uint32(0 if bits is None else 2**bits - 1)
+    how = mask, numbers, names, labelled
+    rows, entries, flawed = parse_csv(array(text), np.uint8(ord(separator)), (kinds, targets, slots), how, out)
+    y, weight, line, indptr, data, indices, _, flaws = out
+    assert indptr[rows] == entries
+    found = []
+    for r in range(rows):
+        part = slice(indptr[r], indptr[r + 1])
+        row = dict(zip(indices[part].tolist(), data[part].tolist(), strict=True))
+        assert len(row) == indptr[r + 1] - indptr[r], "columns must be distinct"
+        found.append((int(line[r]), int(y[r]), float(weight[r]), row))
+    whole = (flaw.QUOTE, flaw.NUL)
+    wrong = [
+        (at, code, None if code in whole else begin if code == flaw.FIELDS else field)
+        for at, code, field, begin, _ in flaws[:flawed].tolist()
+    ]
+    return found, wrong
+
+
+def assert_same(text, **how):
+    expected, found = read(text, **how), compiled(text, **how)
+    assert found == expected, (text, how)
+    # Equality takes -0.0 for 0.0 and ignores the order of columns.
+    assert [list(row[3].items()) for row in found[0]] == [list(row[3].items()) for row in expected[0]], (text, how)
+
+
+# Inputs.
+
+ODD_FIELDS = (
+    *sorted(NOTHING), b"0", b"1", b"-1", b"+1", b"1.0", b"0.5", b"-2.25", b"1e3", b".5", b"5.", b"1e-3", b"1e400",
+    b"1e99", b"-1e101", b"12345678901234567890.5", b"0.1234567890123456789", b"inf", b"-Infinity", b"NAN", b"red",
+    b"a b", b" 7 ", b"\t8", b"7\r", b"\r", b'"quoted"', b'"1.5"', b'" 2"', b'"a,b"', b'"a\nb"', b'"say ""hi"""', b'""',
+    b'"NA"', b'a"b', b'5" pipe', b'"x"y', b'"x" ', b' "x"', b'"', b'"open', b"\xc3\xa9", b"\xff", b"yes", b"no",
+    b"0x10", b"1_000", b"\0", b"3.14159265", b"-0.0", b"1e-320",
+)  # fmt: skip
+
+
+def made(rng, separator):
+    """A text of some lines, most of them with the right number of odd fields."""
+    lines = []
+    for _ in range(rng.randint(1, 5)):
+        count = len(KINDS) if rng.random() < 0.9 else rng.randint(0, len(KINDS) + 2)
+        common = (b"1", b"0", b"0.25", b"red", b"17")
+        fields = [rng.choice(ODD_FIELDS if rng.random() < 0.2 else common) for _ in range(count)]
+        lines.append(separator.join(fields) + rng.choice((b"\n", b"\n", b"\r\n")))
+    return b"".join(lines)
+
+
+def mutated(rng, text):
+    text = bytearray(text)
+    for _ in range(rng.randint(0, 3)):
+        p = rng.randrange(len(text) + 1)
+        match rng.randrange(4):
+            case 0:
+                text[p : p + 1] = bytes([rng.randrange(256)])
+            case 1:
+                text[p:p] = rng.choice((b'"', b'""', b",", b"\n", b"\r", b" ", b"\t", b"-", b"e", b"\0"))
+            case 2:
+                del text[p : p + rng.randint(1, 4)]
+            case 3:
+                text[p:p] = text[: rng.randrange(len(text) + 1)]
+    return bytes(text)
+
+
+def fuzz(seed, count):
+    """Random bytes, bytes that mean something, and tables with a few changes; all end with a newline."""
+    rng = random.Random(seed)  # noqa: S311
+    alphabet = b'"",,\n\n\r \t;|10.-e?NAax\0'
+    for i in range(count):
+        match i % 4:
+            case 0:
+                text = rng.randbytes(rng.randrange(80))
+            case 1:
+                text = bytes(rng.choices(alphabet, k=rng.randrange(60)))
+            case _:
+                text = mutated(rng, made(rng, rng.choice((b",", b",", b"\t", b";"))))
+        yield text + b"\n"
+
+
+HOWS = (
+    {"bits": 18},
+    {"bits": 2, "labels": (b"no", b"yes")},
+    {"bits": 18, "separator": b"\t", "labelled": False},
+    {"bits": 5, "separator": b";", "labels": (b"17", b"0.25")},
+    {"kinds": (LABEL, NUMBER, NUMBER, WEIGHT, NUMBER, NUMBER, NUMBER)},
+    {"kinds": (NUMBER,)},
+)
+
+
+def check_fuzz(seed, count):
+    for i, text in enumerate(fuzz(seed, count)):
+        assert_same(text, **HOWS[i % len(HOWS)])
+        check_cut(text)
+
+
+def check_cut(text):
+    """What is before the cut is read as if nothing came behind it, and what is behind it is an open quote."""
+    end, after = (int(place) for place in cut_records(array(text), np.uint8(44), len(text) + 1))
+    assert end == after
+    before = list(records(text[:end]))
+    assert list(records(text))[: len(before)] == before
+    assert list(records(text + b'"\n'))[: len(before)] == before
+    if end < len(text):
+        assert next(records(text[end:]))[1] is None
+        assert next(records(text[end:] + b'"\n'))[1] is not None
+
+
+# Tests.
+
+
+def fields_of(text, separator=b","):
+    """The records as `find_fields` has them, and what it says is in their fields."""
+    fields = np.empty(len(text), np.uint32), np.empty(len(text), np.uint32), np.empty(len(text), np.uint8)
+    firsts, stops = np.empty((2, text.count(b"\n") + 1), np.int64)
+    count = find_fields(array(text), np.uint8(ord(separator)), fields, (firsts, stops))
+    begins, ends, kinds = (part[: firsts[count]].tolist() for part in fields)
+    cells = [
+        text[a:b].replace(b'""', b'"') if k & 4 else text[a:b] for a, b, k in zip(begins, ends, kinds, strict=True)
+    ]
+    return [cells[firsts[r] : firsts[r + 1]] for r in range(count)], [kind & 3 for kind in kinds]
+
+
+CELL = st.text(st.sampled_from('ab1.",;\n\t |é\r'), max_size=6).map(str.strip)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.lists(CELL, min_size=1, max_size=4), min_size=1, max_size=4),
+    st.sampled_from([",", "\t", ";", "|"]),
+    st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_what_the_csv_module_writes_is_read_as_it_was(table, separator, quoting, end):
+    file = io.StringIO(newline="")
+    csv.writer(file, delimiter=separator, quoting=quoting, lineterminator=end).writerows(table)
+    text = file.getvalue().encode()
+    expected = [[cell.encode() for cell in row] for row in table]
+    assert fields_of(text, separator.encode())[0] == expected
+    assert [fields for _, fields, _ in records(text, separator.encode())] == expected
+
+
+@settings(max_examples=1000, deadline=None)
+@given(st.text(st.sampled_from('a1,"\n'), max_size=30))
+def test_what_the_csv_module_reads_is_read_alike(text):
+    text += "\n"
+    try:
+        expected = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
+    except csv.Error:
+        assert any(fields is None for _, fields, _ in records(text.encode()))
+        return
+    expected = [[cell.encode() for cell in row] for row in expected]
+    assert fields_of(text.encode())[0] == expected
+    assert [fields for _, fields, _ in records(text.encode())] == expected
+
+
+def test_what_is_in_a_field():
+    cells = [*sorted(NOTHING), b"1", b"1e400", b"inf", b"-NAN", b"x", b"n/a", b"nul", b"-1-", b"none", b"Nones"]
+    _, kinds = fields_of(b",".join(cells) + b"\n")
+    assert kinds == [MISSING] * len(NOTHING) + [1] * 4 + [WORDS] * 6
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_odd_fields_one_at_a_time(how):
+    kinds, separator = how.get("kinds", KINDS), how.get("separator", b",")
+    for place in range(len(kinds)):
+        for field in ODD_FIELDS:
+            for end in (b"\n", b"\r\n"):
+                fields = [b"1"] * len(kinds)
+                fields[place] = field
+                rows = separator.join(fields) + end
+                assert_same(rows + separator.join([b"1"] * len(kinds)) + end, **how)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_fuzz(seed):
+    check_fuzz(seed, 5_000)
+
+
+def test_nothing_outside_the_text_is_touched(tmp_path):
+    code = "from test_csv_kernel import check_fuzz; check_fuzz(99, 2_000)"
+    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_text_in_the_middle_of_an_array():
+    """Bytes before and behind the text would complete numbers, names and quotes if they were looked at."""
+    for i, text in enumerate(fuzz(7, 500)):
+        around = array(b'9"9' + text + b'"9,9\n' * 20)
+        for _ in range(2):
+            inside = around[3 : 3 + len(text)]
+            how = HOWS[i % len(HOWS)]
+            separator = np.uint8(ord(how.get("separator", b",")))
+            ends = cut_records(inside, separator, 1000)
+            assert ends == cut_records(array(text), separator, 1000)
+
+
+def quoted_record(size):
+    """A record whose quoted field, with what is up to its end, has that many bytes after the opening quote."""
+    return b'1,"' + b"x" * (size - 2) + b'"\n'
+
+
+@pytest.mark.parametrize("size", [LONGEST_QUOTED - 1, LONGEST_QUOTED, LONGEST_QUOTED + 1])
+def test_a_quoted_field_has_an_end(size):
+    text = b"1,a\n" + quoted_record(size) + b"0,b\n"
+    assert_same(text, kinds=(LABEL, CATEGORY), bits=18)
+    rows, flaws = compiled(text, kinds=(LABEL, CATEGORY), bits=18)
+    assert len(rows) == 3 - (size > LONGEST_QUOTED)
+    assert flaws == ([(2, flaw.QUOTE, None)] if size > LONGEST_QUOTED else [])
+
+
+def test_a_quote_that_is_never_closed_costs_a_line():
+    text = b'1,a\n0,"b\n1,c\n0,d\n'
+    rows, flaws = compiled(text, kinds=(LABEL, CATEGORY), bits=18)
+    assert [row[0] for row in rows] == [1, 3, 4]
+    assert flaws == [(2, flaw.QUOTE, None)]
+    # A record may begin before the line of its quote.
+    rows, flaws = compiled(b'1,"a\nb","c\n0,d,e\n', kinds=(LABEL, CATEGORY, CATEGORY), bits=18)
+    assert [row[0] for row in rows] == [3]
+    assert flaws == [(2, flaw.QUOTE, None)]
+
+
+def test_records_that_are_too_long_are_cut_out():
+    long = b'1,"a\nb","c\nd","e\nf"\n'
+    text = b"0,x\n" + long + b"1,y\n"
+    for longest in range(6, 40):
+        end, after = (int(place) for place in cut_records(array(text), np.uint8(44), longest))
+        if longest >= len(long):
+            assert end == after == len(text)
+        else:
+            assert end == 4
+            assert after == text.index(b"\n", 4 + longest - 1) + 1
+
+
+def test_spaces_go_with_their_entries():
+    kinds, targets = np.array([NUMBER, CATEGORY, NUMBER], np.uint8), np.array([5, 9, 5], np.uint32)
+    out = np.empty(2, np.int8), np.empty(0), np.empty(2, np.int64), np.empty(3, np.uint32)
+    out += np.empty(8), np.empty(8, np.uint32), np.empty(8, np.uint8), np.empty((2, 5), np.int64)
+    names = (array(b""), array(b""))
+    how = np.uint32(2**18 - 1), (-1.0, 0.0, 1.0), names, True
+    parse_csv(array(b"1,x,2\n0,y,3\n"), np.uint8(44), (kinds, targets, array(b"abc")), how, out)
+    assert out[3].tolist() == [0, 2, 4]
+    assert out[4][:4].tolist() == [3.0, 1.0, 1.0, 3.0]
+    assert out[5][:4].tolist() == [5, name_hash("x", 9) % 2**18, name_hash("y", 9) % 2**18, 5]
+    assert out[6][:4].tobytes() == b"abbc"
