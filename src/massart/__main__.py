@@ -1,5 +1,5 @@
 """`python -m massart` is the `massart` command."""
 
-from massart.cli.main import app
+from massart.cli.main import run
 
-app()
+run()

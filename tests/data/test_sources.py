@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 import zstandard
 
-from massart.data import formats
-from massart.data.sources import Source, _Stored, find_sources
+from massart.data import compression
+from massart.data.sources import Source, find_sources
+from massart.data.stream import Stored
 from massart.errors import InvalidDataError, InvalidParameterError, MassartError
 
 
@@ -59,7 +60,7 @@ def read_until_error(stream, portion=1 << 16):
 
 
 def in_memory(data):
-    return _Stored("memory", io.BytesIO(data), None)
+    return Stored("memory", io.BytesIO(data), None)
 
 
 def write(folder, data, name="data"):
@@ -103,9 +104,9 @@ class TestCompression:
     def test_zeros_decompress_in_small_pieces(self):
         """100 MB of one byte fit into few compressed bytes; they must never be in memory together."""
         stored = zstd_stream(b"x" * 100_000_000)
-        pieces = [len(piece) for piece in formats.decompressed("zstd", in_memory(stored))]
+        pieces = [len(piece) for piece in compression.decompressed("zstd", in_memory(stored))]
         assert (sum(pieces), max(pieces)) == (100_000_000, 1 << 17)
-        pieces = [len(piece) for piece in formats.decompressed("gzip", in_memory(gzip.compress(b"x" * 10_000_000)))]
+        pieces = [len(piece) for piece in compression.decompressed("gzip", in_memory(gzip.compress(b"x" * 10_000_000)))]
         assert (sum(pieces), max(pieces)) == (10_000_000, 1 << 20)
 
     def test_without_zstandard(self, tmp_path, monkeypatch):

@@ -3,14 +3,21 @@
 Only Typer is imported here. A command's own imports wait inside the command, so `massart --help` stays instant.
 """
 
-from typing import Annotated
+import contextlib
+import os
+import sys
+from typing import Annotated, NoReturn
 
 import typer
 
 from massart import __version__
 from massart.cli.bound import bound
+from massart.cli.convert import convert
 from massart.cli.evaluate import evaluate
+from massart.cli.inspect import inspect
+from massart.cli.predict import predict
 from massart.cli.race import race
+from massart.cli.train import train
 from massart.cli.worlds import worlds
 
 app = typer.Typer(
@@ -21,6 +28,10 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(train)
+app.command()(predict)
+app.command()(inspect)
+app.command()(convert)
 app.command()(race)
 app.command()(worlds)
 app.command()(bound)
@@ -40,3 +51,21 @@ def main(
     ] = False,
 ) -> None:
     """Online linear learning that keeps its promise when labels lie."""
+
+
+def run() -> NoReturn:
+    """Run a command and end the process at once: to take Numba and LLVM apart takes longer than a small training.
+
+    Not so if joblib was loaded, which has processes and folders to clear away.
+    """
+    try:
+        app()
+        code: str | int | None = 0
+    except SystemExit as end:
+        code = end.code
+    if isinstance(code, str) or "joblib" in sys.modules:
+        sys.exit(code)
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code or 0)

@@ -5,9 +5,11 @@ line that is longer takes as many portions of `size` as it needs.  So where a bl
 begins, and reading can go on from the end of any block.
 """
 
+import contextlib
+import queue
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +20,16 @@ from massart.data.stream import Stream
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels.flaws import LONGEST_LINE
 
-__all__ = ["Block", "blocks"]
+__all__ = ["Block", "Spare", "blocks"]
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _NEWLINE: Final = 10
 _NOTHING: Final = np.empty(0, np.uint8)
 _START: Final = Position()
 _SMALLEST: Final = 4  # bytes of a portion: the byte order mark, and something after it
+
+
+Spare: TypeAlias = queue.SimpleQueue[NDArray[np.uint8]]  # buffers to be used again
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +46,24 @@ class Block:
     end: Position  # where the next block begins
     flaws: tuple[Flaw, ...] = ()  # lines that were too long to keep, after the block before and before this text
 
+    @property
+    def buffer(self) -> NDArray[np.uint8]:
+        """The memory that the text lies in."""
+        return self.text if self.text.base is None else np.asarray(self.text.base)
+
 
 def blocks(
-    source: Source, start: Position = _START, size: int = 1 << 20, *, longest: int = LONGEST_LINE
+    source: Source,
+    start: Position = _START,
+    size: int = 1 << 20,
+    *,
+    longest: int = LONGEST_LINE,
+    spare: Spare | None = None,
 ) -> Iterator[Block]:
     r"""Every line from `start` on, in blocks of about `size` bytes; a line of more than `longest` bytes is a flaw.
 
-    A UTF-8 byte order mark is left out.
+    A UTF-8 byte order mark is left out. Whoever is done with a block may put `block.buffer` into `spare`, to be used
+    for another: fresh memory costs more than reading into it.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -60,19 +76,19 @@ def blocks(
     """
     if min(size, longest) < _SMALLEST:
         raise InvalidParameterError(f"size={size}, longest={longest}: give at least {_SMALLEST} bytes for each")
-    return _opened(source, start, min(size, longest), longest)
+    return _opened(source, start, min(size, longest), longest, queue.SimpleQueue() if spare is None else spare)
 
 
-def _opened(source: Source, start: Position, size: int, longest: int) -> Iterator[Block]:
+def _opened(source: Source, start: Position, size: int, longest: int, spare: Spare) -> Iterator[Block]:
     with source.stream(start.offset) as stream:
-        yield from _Cutter(stream, source.name, start, size, longest).blocks()
+        yield from _Cutter(stream, source.name, start, size, longest, spare).blocks()
 
 
 class _Cutter:
     """Reads a stream and cuts it; no portion is larger than `longest`, so only the first line of a buffer can be."""
 
-    def __init__(self, stream: Stream, name: str, start: Position, size: int, longest: int) -> None:
-        self.stream, self.name, self.size, self.longest = stream, name, size, longest
+    def __init__(self, stream: Stream, name: str, start: Position, size: int, longest: int, spare: Spare) -> None:
+        self.stream, self.name, self.size, self.longest, self.spare = stream, name, size, longest, spare
         self.number, self.offset, self.line = start  # of the first byte that is not yet handed out
         self.rest = _NOTHING  # bytes from there on that were read already, fewer than a portion
         self.flaws: list[Flaw] = []  # that wait for the next block
@@ -110,7 +126,7 @@ class _Cutter:
 
     def _fill(self) -> tuple[NDArray[np.uint8], int, int, int]:
         """Portions until there is a line end: the buffer, where the last two portions end, and where the last line."""
-        buffer = np.empty(self.size + 1, np.uint8)  # room for the line end that the last line may lack
+        buffer = self._buffer(self.size + 1)  # room for the line end that the last line may lack
         buffer[: self.rest.size] = self.rest
         filled = self._read(buffer, self.rest.size, self.size)
         begin = self._mark(buffer, filled)
@@ -124,6 +140,13 @@ class _Cutter:
             filled = self._read(buffer, filled, filled + self.size)
             cut = _last_line_end(buffer, searched, filled)
         return buffer, filled, searched, cut
+
+    def _buffer(self, size: int) -> NDArray[np.uint8]:
+        with contextlib.suppress(queue.Empty):
+            used = self.spare.get_nowait()
+            if used.size == size:
+                return used
+        return np.empty(size, np.uint8)
 
     def _read(self, buffer: NDArray[np.uint8], start: int, stop: int) -> int:
         """Fill buffer[start:stop] to the brim and return where the bytes end: at `stop`, or before it at the end."""

@@ -212,6 +212,7 @@ def _features_named(columns: Sequence[Column], reading: Reading, where: str) -> 
     """The columns of the names in `reading.columns`; "v[0]", "v[1]", ... may be one vector called "v"."""
     numbers = {column.name: number for number, column in enumerate(columns)}
     wanted = list(reading.columns or ())
+    alone, categories = set(wanted), set(reading.categorical)
     features: list[Feature] = []
     first = 0
     while first < len(wanted):
@@ -225,8 +226,8 @@ def _features_named(columns: Sequence[Column], reading: Reading, where: str) -> 
         if name not in numbers:
             raise missing(where, name, list(numbers), "a feature", "--ignore when you train")
         number = numbers[name]
-        kind: Kind = "category" if name in reading.categorical else columns[number].kind
-        learned: Kind = "category" if name in reading.categorical else "number" if name in wanted else "vector"
+        kind: Kind = "category" if name in categories else columns[number].kind
+        learned: Kind = "category" if name in categories else "number" if name in alone else "vector"
         if kind != learned or columns[number].kind == "other":
             raise InvalidDataError(
                 f"{where}: column {name!r} holds {columns[number].type}, but a {learned} was learned from it"

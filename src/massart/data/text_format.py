@@ -1,5 +1,6 @@
 """svmlight and VW text: blocks of whole lines, parsed by compiled code on all cores, handed out in order."""
 
+import queue
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.blocks import Block, blocks
+from massart.data.blocks import Block, Spare, blocks
 from massart.data.chunk import Chunk, Flaw, Position
 from massart.data.flaws import sentence
 from massart.data.pipeline import in_order
@@ -20,7 +21,8 @@ from massart.kernels.vw_text import parse_vw
 
 __all__ = ["chunks", "parse_block", "parse_codes", "settle"]
 
-_BLOCK = 1 << 20  # bytes: of the sizes tried, the smallest that costs no more processor time than larger ones
+_BLOCK = 2_000_000  # bytes: smaller ones cost more of everything but memory
+_WIDE = 1 << 20  # columns above which a model takes so much memory that blocks are smaller
 _ALL_ONE = np.empty(0)
 _own = threading.local()
 
@@ -45,11 +47,15 @@ def chunks(
     labelled: bool = True,
 ) -> Iterator[Chunk]:
     """The rows of a file from a position on, a block at a time, with `workers` threads reading ahead."""
+    spare: Spare = queue.SimpleQueue()
 
     def parse(block: Block) -> Chunk:
-        return _chunk(source.name, block, reading, tags=tags, labelled=labelled)
+        chunk = _chunk(source.name, block, reading, tags=tags, labelled=labelled)
+        spare.put(block.buffer)
+        return chunk
 
-    return in_order(parse, blocks(source, start, _BLOCK), workers)
+    size = _BLOCK if (reading.width or 0) <= _WIDE else _BLOCK // 8
+    return in_order(parse, blocks(source, start, size, spare=spare), workers)
 
 
 def parse_block(text: bytes | NDArray[np.uint8], reading: Reading, *, labelled: bool = True) -> Chunk:

@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from massart.kernels.words import digits_of, load_word
+from massart.kernels.words import digits_of, load_word, middle_number, short_number
 
 OK, NOT_A_NUMBER, NOT_FINITE = 0, 1, 2
 
@@ -266,3 +266,23 @@ def scan_number(text: Any, p: Any, size: Any) -> Any:
     else:
         value = _nearest(w, -np.int64(digits))
     return -value if negative else value, q
+
+
+@njit(cache=True, inline="always")
+def field_number(text: Any, start: Any, stop: Any, size: Any) -> Any:
+    """(value, whether it is one) of text[start:stop], if it is a plain number as `scan_number` has it."""
+    value, sound = short_number(text, start, stop, size)
+    if not sound:
+        value, sound = middle_number(text, start, stop, size)
+        if not sound:
+            value, end = scan_number(text, start, size)
+            sound = end == stop and start < stop
+    return value, sound
+
+
+@njit(cache=True, inline="always")
+def label_number(text: Any, start: Any, size: Any) -> Any:
+    """`scan_number`, with a plus before it, too."""
+    plus = text[start] == np.uint8(43) and text[start + np.uint64(1)] - np.uint8(48) < np.uint8(10)
+    value, end = scan_number(text, start + np.uint64(plus), size)
+    return value, end if end > start + np.uint64(plus) else start

@@ -12,9 +12,9 @@ import numpy as np
 from numba import njit
 
 from massart.kernels import flaws as flaw
-from massart.kernels.decimal import NOT_FINITE, OK, parse_number, scan_number
+from massart.kernels.decimal import NOT_FINITE, OK, field_number, label_number, parse_number
 from massart.kernels.distinct import TABLE, merge_row
-from massart.kernels.words import digits_of, find_marks, load_word, short_number
+from massart.kernels.words import digits_of, find_marks, load_word
 
 MARKS: Final = 8192  # places of blanks and colons that are looked for at a time
 _ONE = np.uint64(1)
@@ -151,7 +151,7 @@ def _plain_line(text: Any, begin: Any, marked: Any, how: Any, n: Any, data: Any,
     size = np.uint64(text.size)
     subtract = np.uint64(mask == np.uint64(0))
     keep = mask if mask > np.uint64(0) else ~np.uint64(0)
-    value, ends = scan_number(text, begin, size)
+    value, ends = label_number(text, begin, size)
     sign, ascending, before = label_sign(value, labels), True, np.int64(-1)
     if ends == begin or sign == 0 or k >= marks or ends != np.uint64(places[k]):
         return np.int8(0), begin, n, k, ascending
@@ -164,10 +164,7 @@ def _plain_line(text: Any, begin: Any, marked: Any, how: Any, n: Any, data: Any,
         if p + np.uint64(8) > size:
             return np.int8(0), begin, n, k, ascending
         digits, index = digits_of(load_word(text, p))
-        value, sound = short_number(text, colon + _ONE, at, size)
-        if not sound:
-            value, ends = scan_number(text, colon + _ONE, size)
-            sound = ends == at and colon + _ONE < at
+        value, sound = field_number(text, colon + _ONE, at, size)
         if not sound or p + digits != colon or digits == 0 or text[colon] != _COLON or index - _ONE >= limit:
             return np.int8(0), begin, n, k, ascending
         k += np.uint64(2)

@@ -11,11 +11,11 @@ import numpy as np
 from numba import njit
 
 from massart.kernels import flaws as flaw
-from massart.kernels.decimal import NOT_FINITE, OK, parse_number, scan_number
+from massart.kernels.decimal import NOT_FINITE, OK, field_number, label_number, parse_number
 from massart.kernels.distinct import TABLE, merge_row
 from massart.kernels.murmur import short_murmur3, vw_hash
 from massart.kernels.svmlight import MARKS, find_nul, label_sign
-from massart.kernels.words import find_marks, short_number
+from massart.kernels.words import find_marks
 
 _ONE = np.uint64(1)
 _NEWLINE, _RETURN, _SPACE, _TAB, _BAR, _COLON, _QUOTE = (np.uint8(ord(c)) for c in "\n\r \t|:'")
@@ -183,7 +183,7 @@ def _plain_line(text: Any, begin: Any, marked: Any, how: Any, n: Any, data: Any,
     places, k, marks = marked
     mask, labels, _ = how
     size = np.uint64(text.size)
-    value, ends = scan_number(text, begin, size)
+    value, ends = label_number(text, begin, size)
     sign = label_sign(value, labels)
     if ends == begin or sign == 0 or k + np.uint64(2) >= marks or ends != np.uint64(places[k]) or text[ends] != _SPACE:
         return np.int8(0), begin, n, k
@@ -207,11 +207,9 @@ def _plain_line(text: Any, begin: Any, marked: Any, how: Any, n: Any, data: Any,
             if text[at] == _COLON:
                 start, at = at + _ONE, np.uint64(places[k])
                 k += _ONE
-                value, sound = short_number(text, start, at, size)
+                value, sound = field_number(text, start, at, size)
                 if not sound:
-                    value, ends = scan_number(text, start, size)
-                    if ends != at or at == start:
-                        return np.int8(0), begin, n, k
+                    return np.int8(0), begin, n, k
             data[n], indices[n] = value, h & mask
             if spaces.size > 0:
                 spaces[n] = slot

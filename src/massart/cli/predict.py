@@ -1,0 +1,96 @@
+"""`massart predict`: a line for every row of a file, by a model that `massart train` or `massart.save` wrote."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from massart.cli.outlets import Outlet, leave
+from massart.cli.start import without_luggage
+from massart.errors import MassartError
+
+_NAME = "massart predict"
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="The model file.")],
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Files, folders, patterns, or - for standard input, which is also taken when rows are piped in.",
+            show_default=False,
+        ),
+    ] = None,
+    scores: Annotated[bool, typer.Option("--scores", help="Write w.x + c instead of labels.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="OUT", help="Write here instead of to standard output.")
+    ] = None,
+    data_format: Annotated[
+        str | None, typer.Option("--format", help="That of the data, if it is not the one the model learned from.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed row.")] = False,
+    threads: Annotated[int, typer.Option(min=1, help="That read and parse.")] = 2,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+) -> None:
+    r"""Predict the label of every row: one line each, an empty one for a row that cannot be read.
+
+    A tag of VW text stands after its prediction. If rows have labels, the error is told at the end.
+
+    [bold]Example[/bold]
+
+    printf '1 1:1 2:0.5\n-1 1:-1\n' | massart predict model.massart - --scores
+    """
+    code = 0
+    try:
+        _predict(model, data, out, data_format, scores=scores, strict=strict, threads=threads, quiet=quiet)
+    except MassartError as error:
+        typer.echo(f"{_NAME}: {error}", err=True)
+        code = 2
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        typer.echo(f"{_NAME}: {where}{error.strerror or error}", err=True)
+        code = 2
+    except KeyboardInterrupt:
+        code = 130
+    if code:
+        leave(code)
+
+
+def _predict(
+    model: Path,
+    data: list[str] | None,
+    out: Path | None,
+    data_format: str | None,
+    *,
+    scores: bool,
+    strict: bool,
+    threads: int,
+    quiet: bool,
+) -> None:
+    if not data:
+        if sys.stdin is None or sys.stdin.isatty():
+            raise MassartError("name a file to predict, or pipe rows in")
+        data = ["-"]
+    without_luggage()
+    from massart.cli.progress_table import Teller
+    from massart.training import Watcher, predict_file
+
+    err = Outlet(sys.stderr, careless=True)
+    found = predict_file(
+        model,
+        data,
+        Outlet(sys.stdout) if out is None else out,
+        scores=scores,
+        data_format=data_format,
+        strict=strict,
+        workers=threads,
+        watcher=Watcher() if quiet else Teller(err, _NAME),
+    )
+    if not quiet:
+        words = [f"{found.rows:,} rows predicted"]
+        if found.error is not None:
+            words.append(f"error {found.error:.2%}: {found.mistakes:,} mistakes on {found.labelled:,} with a label")
+        if found.flawed:
+            words.append(f"{found.flawed:,} left out")
+        err.say(f"{_NAME}: {'; '.join(words)}")

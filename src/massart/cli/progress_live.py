@@ -1,0 +1,148 @@
+"""Progress on a terminal, redrawn in place: how fast, how wrong, against which promise, and how long still."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from massart.cli.outlets import Outlet
+from massart.cli.progress_table import Teller
+from massart.data.chunk import Position
+from massart.training.run import Training
+from massart.training.watching import Step
+
+__all__ = ["LiveProgress"]
+
+_REDRAW = 0.1  # seconds
+_LATE = 3.0  # seconds that "of late" looks back
+
+
+class LiveProgress(Teller):
+    """Pass it as `watcher` to a training, inside of `with`."""
+
+    def __init__(self, console: Console, out: Outlet, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(out, name)
+        self._console = console
+        self._live = Live(console=console, transient=True, auto_refresh=False)
+        self._clock = clock
+        self._training: Training | None = None
+        # When, after how many rows, and at which fraction of the input this process began the pass.
+        self._begun: tuple[float, int, float] | None = None
+        self._drawn = -_REDRAW
+        self._past: deque[tuple[float, float, float]] = deque()  # (when, weight, wrong) of the last seconds
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._live.stop()
+        except OSError:
+            self._out.silence()
+
+    def say(self, words: str) -> None:
+        """Above the live part, where it stays."""
+        self._try(lambda: self._console.print(f"{self._name}: {words}", markup=False, highlight=False))
+
+    def begin(self, training: Training) -> None:
+        """Start the clock of a pass."""
+        self._training = training
+        # In the middle of the input, the reader can tell where that is only once it has read something.
+        first = training.progress.position == Position()
+        self._begun = (self._clock(), 0, 0.0) if first else None
+        self._past.clear()
+        if first and training.progress.passed == 1:
+            self._draw()
+
+    def step(self, step: Step) -> None:
+        """Redraw, a few times a second."""
+        if self._clock() - self._drawn >= _REDRAW:
+            self._draw()
+
+    def measured(self, passed: int, rows: int, wrong: int) -> None:
+        """A line that stays."""
+        self.say(f"error on {rows:,} rows kept apart, after pass {passed}: {wrong / max(1, rows):.2%}")
+
+    def _draw(self) -> None:
+        self._drawn = self._clock()
+        if self._training is not None:
+            view = self.render(self._training)
+            self._try(lambda: self._live.update(view, refresh=True))
+
+    def _try(self, action: Callable[[], None]) -> None:
+        if not self._out.broken:
+            try:
+                action()
+            except OSError:  # the terminal has gone
+                self._out.silence()
+
+    def render(self, training: Training) -> Group:
+        """What is shown at present."""
+        progress, now = training.progress, self._clock()
+        fraction = training.reader.fraction()
+        self._begun = self._begun or (now, progress.rounds, fraction or 0.0)
+        begun, rounds, start = self._begun
+        seconds = max(now - begun, 1e-9)
+        facts = Table.grid(padding=(0, 2))
+        speed = f"{(progress.rounds - rounds) / seconds:,.0f} rows/s"
+        sizes = [source.size for source in training.reader.sources]
+        done = None if fraction is None else max(0.0, fraction - start)
+        if done is not None and None not in sizes:
+            speed += f", {done * sum(sizes) / seconds / 1e6:,.1f} MB/s"
+        facts.add_row("rows", Text(f"{progress.rounds:,}"), Text(speed, style="cyan"))
+        facts.add_row("error", *self._errors(progress.weight, progress.wrong, now))
+        if training.pupil.first is not None and progress.learned:
+            promise = training.pupil.first.certificate()
+            verdict = Text("holds", style="green") if promise.holds else Text("does not hold", style="bold red")
+            words = f"mistakes {promise.mistakes:,.0f}, bound {promise.confident_mistake_bound:,.0f}"
+            facts.add_row("promise", Text(f"{words} at {promise.confidence:.0%}"), verdict)
+        if progress.flawed:
+            facts.add_row("left out", Text(f"{progress.flawed:,} rows with flaws", style="yellow"), "")
+        pace = None if not done else seconds / done
+        return Group(_head(training, fraction, pace), facts)
+
+    def _errors(self, weight: float, wrong: float, now: float) -> tuple[Text, Text]:
+        self._past.append((now, weight, wrong))
+        while now - self._past[0][0] > _LATE and len(self._past) > 2:
+            self._past.popleft()
+        _, weight_then, wrong_then = self._past[0]
+        late = (wrong - wrong_then) / (weight - weight_then) if weight > weight_then else None
+        so_far = f"{wrong / weight:.2%}" if weight else "no row yet"
+        return Text(so_far, style="bold"), Text("" if late is None else f"of late {late:.2%}")
+
+
+def _head(training: Training, fraction: float | None, pace: float | None) -> Table:
+    """File and pass, how much of it is done and how long it will still take, at so many seconds per pass."""
+    progress, passes = training.progress, training.settings.passes
+    sources = training.reader.sources
+    number = min(progress.position.source, len(sources) - 1)
+    name: str = sources[number].name
+    if len(sources) > 1:
+        name += f" ({number + 1} of {len(sources)})"
+    if passes > 1:
+        name += f", pass {progress.passed} of {passes}"
+    line = Table.grid(padding=(0, 2))
+    if fraction is None:
+        line.add_row(Text(name))
+        return line
+    words = f"{fraction:.0%}"
+    if pace is not None:
+        words += f", {_clock_words((1.0 - fraction + passes - progress.passed) * pace)} left"
+    line.add_row(Text(name), ProgressBar(total=1.0, completed=fraction, width=30), Text(words))
+    return line
+
+
+def _clock_words(seconds: float) -> str:
+    minutes, rest = divmod(round(min(seconds, 360_000.0)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,0 +1,301 @@
+"""`massart train`: from a file or a pipe to a model, with progress, checkpoints and a closing summary."""
+
+import json as json_format
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from massart.cli import reading_options as options
+from massart.cli.outlets import Outlet, leave
+from massart.cli.signals import Stop
+from massart.cli.start import without_luggage
+from massart.errors import InvalidParameterError, MassartError
+
+if TYPE_CHECKING:
+    from massart.data.reading import Reading
+    from massart.training import Settings, Summary
+
+_NAME = "massart train"
+
+
+def train(
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Files, folders, patterns, or - for standard input, which is also taken when nothing is named and "
+            "rows are piped in. Plain, gzip, zstd or bz2.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", "-f", metavar="MODEL", help="Write the model here.", show_default=False)
+    ] = None,
+    initial: Annotated[
+        Path | None,
+        typer.Option(
+            "--initial", "-i", metavar="MODEL", help="Go on from this model, with its options.", show_default=False
+        ),
+    ] = None,
+    passes: Annotated[int, typer.Option(min=1, help="Passes over the data; only the first is counted.")] = 1,
+    label: options.Label = None,
+    labels: options.Labels = None,
+    weight: options.Weight = None,
+    ignore: options.Ignore = None,
+    categorical: options.Categorical = None,
+    data_format: Annotated[str, typer.Option("--format", help=f"auto, {options.FORMATS}.")] = "auto",
+    bits: options.Bits = None,
+    features: options.Features = None,
+    quadratic: options.Quadratic = None,
+    cubic: options.Cubic = None,
+    holdout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|FILE",
+            help="Never learn every N-th row, or take the rows of FILE, and measure the error on them after each pass. "
+            "Of several passes, the weights of the one with the lowest such error are kept.",
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROWS|TIME",
+            help="Write MODEL.checkpoint every 1000000 rows, say, or every 30s, 5m or 1h; 0: only when stopped.  "
+            "\\[default: 5m]",
+            show_default=False,
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from MODEL.checkpoint; begin if there is none.")
+    ] = False,
+    predictions: Annotated[
+        str | None,
+        typer.Option(
+            "--predictions",
+            "-p",
+            metavar="OUT",
+            help="Write the answer given to each row before it was learned; - for standard output.",
+        ),
+    ] = None,
+    scores: Annotated[bool, typer.Option("--scores", help="Write scores instead of labels as predictions.")] = False,
+    noise_rate: Annotated[
+        float | None, typer.Option(help="How often labels lie at most, below 0.5. Unknown: several are tried.")
+    ] = None,
+    margin: Annotated[
+        float | None, typer.Option(help="Least |w*.x| / |x| of the best weights. Unknown: several are tried.")
+    ] = None,
+    horizon: Annotated[
+        float | None,
+        typer.Option(help="Rows to come, if noise rate and margin are given; else rows after which to forget."),
+    ] = None,
+    update: Annotated[
+        str | None,
+        typer.Option(help="inverse-margin or paper, if noise rate and margin are given.", show_default=False),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the coins.  \\[default: 0]", show_default=False)] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed row.")] = False,
+    threads: Annotated[int | None, typer.Option(min=1, help="That read and parse.  \\[default: all cores]")] = None,
+    progress: Annotated[
+        str | None,
+        typer.Option(
+            "--progress",
+            "-P",
+            help="A line every so many rows (1000), or whenever they have grown by a factor (2.0), also on a terminal.",
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+) -> None:
+    r"""Learn a halfspace from rows with two labels that may lie, in one pass, and save it.
+
+    Each row is predicted before it is learned, so the error shown is an honest one. Ctrl-C leaves a checkpoint.
+
+    [bold]Example[/bold]
+
+    printf '1 1:1 2:0.5\n-1 1:-1\n' | massart train - -f model.massart
+
+    massart train clicks.csv.gz --label click -f model.massart --holdout 10
+    """
+    # Only the flow of control is here: what an option means is decided where it is used.
+    asked = {"noise_rate": noise_rate, "margin": margin, "horizon": horizon, "update": update, "seed": seed}
+    with Stop() as stop:
+        try:
+            plan = _Plan(
+                data=_data(data),
+                reading=options.asked_reading(
+                    data_format,
+                    labels,
+                    ignore,
+                    categorical,
+                    quadratic,
+                    cubic,
+                    label=label,
+                    weight=weight,
+                    bits=bits,
+                    features=features,
+                ),
+                learner={name: value for name, value in asked.items() if value is not None},
+                passes=passes,
+                holdout=holdout,
+                checkpoint_every=_checkpoints(checkpoint_every, model),
+                strict=strict,
+                model=model,
+                initial=initial,
+                resume=resume,
+                predictions=predictions,
+                scores=scores,
+                threads=threads or _cores(),
+                progress=progress,
+                json=json,
+                quiet=quiet,
+            )
+            code = _run(plan, stop)
+        except MassartError as error:
+            typer.echo(f"{_NAME}: {error}", err=True)
+            code = 2
+        except MemoryError:
+            words = "there is not enough memory for so many columns: hash them to fewer (-b 18, say)"
+            typer.echo(f"{_NAME}: {words}", err=True)
+            code = 2
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            typer.echo(f"{_NAME}: {where}{error.strerror or error}", err=True)
+            code = 2
+        except KeyboardInterrupt:
+            typer.echo(f"{_NAME}: stopped before anything was learned", err=True)
+            code = 128 + (stop() or 2)
+        if code:
+            leave(code)
+
+
+class _Plan(NamedTuple):
+    data: list[str]
+    reading: dict[str, Any]
+    learner: dict[str, Any]
+    passes: int
+    holdout: str | None
+    checkpoint_every: str
+    strict: bool
+    model: Path | None
+    initial: Path | None
+    resume: bool
+    predictions: str | None
+    scores: bool
+    threads: int
+    progress: str | None
+    json: bool
+    quiet: bool
+
+    def settings(self) -> "Settings":
+        from massart.training import Every, Settings
+
+        holdout: int | str | None = self.holdout
+        if self.holdout is not None and self.holdout.lstrip("+-").isdigit():
+            holdout = int(self.holdout)
+        return Settings(
+            **self.learner,
+            passes=self.passes,
+            holdout=holdout,
+            checkpoint=Every.parse(self.checkpoint_every),
+            strict=self.strict,
+            given=frozenset(self.learner),
+        )
+
+    def asked_reading(self) -> "Reading":
+        from massart.data.reading import Reading
+
+        return Reading(**{name: value for name, value in self.reading.items() if value is not None})
+
+
+def _run(plan: _Plan, stop: Stop) -> int:
+    """Train; the exit code."""
+    if plan.json and plan.predictions == "-":
+        raise InvalidParameterError("--json and --predictions - both want standard output: write one of them to a file")
+    if plan.scores and plan.predictions is None:
+        raise InvalidParameterError("--scores says how to write predictions: say where with --predictions")
+    without_luggage()
+    from massart.training import is_complete, open_training
+
+    out, err = Outlet(sys.stdout), Outlet(sys.stderr, careless=True)
+    watcher, live = _watcher(plan, err)
+    output = None if plan.predictions is None else out if plan.predictions == "-" else Path(plan.predictions)
+    training = open_training(
+        plan.data,
+        plan.settings(),
+        plan.asked_reading(),
+        model=plan.model,
+        initial=plan.initial,
+        resume=plan.resume,
+        predictions=output,
+        as_scores=plan.scores,
+        workers=plan.threads,
+        watcher=watcher,
+        stopped=stop,
+    )
+    if plan.resume and is_complete(training, plan.initial):
+        if not plan.quiet:
+            err.say(f"{_NAME}: {plan.model} is complete, there is nothing to go on with")
+        return 0
+    stop.patient = True
+    with live:
+        summary = training.run()
+    _tell(plan, summary, out, err)
+    return 0 if summary.stopped is None else 128 + summary.stopped
+
+
+def _watcher(plan: _Plan, err: Outlet) -> tuple[Any, Any]:
+    """Who shows the progress, and what to hold while it is shown."""
+    from massart.cli.progress_table import Pace, ProgressTable
+    from massart.training import Watcher
+
+    pace = Pace() if plan.progress is None else Pace.parse(plan.progress)
+    if plan.quiet:
+        return Watcher(), nullcontext()
+    if plan.progress is None and sys.stderr.isatty():
+        from rich.console import Console
+
+        from massart.cli.progress_live import LiveProgress
+
+        view = LiveProgress(Console(stderr=True), err, _NAME)
+        return view, view
+    return ProgressTable(err, _NAME, pace), nullcontext()
+
+
+def _tell(plan: _Plan, summary: "Summary", out: Outlet, err: Outlet) -> None:
+    """The closing words; results to stdout, unless predictions went there."""
+    if plan.json:
+        out.say(json_format.dumps(summary.as_dict(), indent=2, default=str))
+    elif not plan.quiet:
+        (err if plan.predictions == "-" or summary.stopped is not None else out).say("\n".join(summary.lines()))
+    if summary.stopped is not None:
+        err.say(f"{_NAME}: stopped after {summary.rows:,} rows; {_how_to_go_on(summary, plan)}")
+
+
+def _how_to_go_on(summary: "Summary", plan: _Plan) -> str:
+    if summary.checkpoint is None:
+        return "nothing is saved" if plan.model is None else "there is no checkpoint to go on from"
+    given = [argument for argument in sys.argv[1:] if argument != "--resume"]
+    return f"go on with: massart {shlex.join(given)} --resume"
+
+
+def _data(data: Sequence[str] | None) -> list[str]:
+    if data:
+        return list(data)
+    if sys.stdin is None or sys.stdin.isatty():
+        raise InvalidParameterError("name a file to learn from, or pipe rows in; massart train --help has examples")
+    return ["-"]
+
+
+def _checkpoints(every: str | None, model: Path | None) -> str:
+    if every is not None and model is None:
+        raise InvalidParameterError("--checkpoint-every needs -f MODEL, beside which the checkpoint lies")
+    return every or "5m"
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,259 @@
+"""The training: passes over the chunks of a reader, checkpoints on the way, a model file at the end."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from massart.errors import InvalidDataError, InvalidParameterError, MassartError
+from massart.training.ahead import Ahead
+from massart.training.identity import difference, identity
+from massart.training.lesson import Lesson
+from massart.training.predictions import PredictionFile, Sink
+from massart.training.progress import FINISH, LEARN, MEASURE, Progress
+from massart.training.pupil import Pupil
+from massart.training.saved import Saved, class_names, class_values, write_classifier
+from massart.training.settings import Settings
+from massart.training.summary import Summary, peak_memory
+from massart.training.watching import Watcher
+
+__all__ = ["Training"]
+
+_TEXTS = ("svmlight", "vw", "csv", "jsonl")  # formats whose positions count bytes
+
+
+class Training:
+    """Learn what a reader reads.
+
+    `stopped` is asked between chunks and gives the number of a signal once one has come: the training then writes a
+    checkpoint and ends.
+
+    Parameters
+    ----------
+    reader : a `massart.data.Reader`.
+    settings : how to learn.
+    model : where the model goes; None: nowhere.
+    begin : a model to go on from.
+    predictions : where the answers given before learning go, one line per row.
+    holdout : reads the rows that measure the error, where they are a file of their own.
+    """
+
+    def __init__(
+        self,
+        reader: Any,
+        settings: Settings,
+        *,
+        model: Path | None = None,
+        begin: Saved | None = None,
+        predictions: Path | Sink | None = None,
+        as_scores: bool = False,
+        holdout: Any = None,
+        watcher: Watcher | None = None,
+        stopped: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        self.reader, self.settings, self.model = reader, settings, model
+        self.pupil = Pupil(settings) if begin is None else begin.pupil(settings)
+        self.progress = Progress(width=self.pupil.width)
+        self.classes = class_values(reader.reading) if begin is None else begin.classes
+        self._runs = [] if begin is None else begin.runs
+        self.identity = identity(reader.sources, settings, reader.reading, None if begin is None else begin.name)
+        self._predictions, self._as_scores = predictions, as_scores
+        self.progress.output = output_name(predictions, as_scores=as_scores)
+        self._sink: Sink | None = None
+        self._holdout = holdout
+        self._watcher = watcher or Watcher()
+        self._stopped = stopped
+        self._worked = [0, 0]  # rows learned and bytes read by this process
+        self._last = (0.0, 0)  # when the last checkpoint was written, and after how many rows
+
+    @property
+    def has_predictions(self) -> bool:
+        """Whether the answers go to a file."""
+        return isinstance(self._predictions, Path)
+
+    @property
+    def checkpoint(self) -> Path | None:
+        """Where progress is kept until the model is written."""
+        return None if self.model is None else self.model.with_name(f"{self.model.name}.checkpoint")
+
+    def resume(self, saved: Saved) -> None:
+        """Go on from a checkpoint, if it is of this very training."""
+        progress = Progress.from_dict(saved.meta.get("progress", {}))
+        differs = difference(saved.runs[-1], self.identity) if saved.runs else "it tells of no training"
+        if differs is None and progress.output != self.progress.output:
+            then, now = (name or "nowhere" for name in (progress.output, self.progress.output))
+            differs = f"its predictions went to {then} and go to {now} now"
+        if differs is not None:
+            raise InvalidParameterError(
+                f"{saved.path} is of another training: {differs}; go on with the same data and options, "
+                "or leave --resume out to begin again"
+            )
+        self.progress = progress
+        self.pupil, self.classes, self._runs = saved.pupil(self.settings), saved.classes, saved.runs[:-1]
+
+    def run(self) -> Summary:
+        """Learn to the end, or until stopped."""
+        begun = time.monotonic()
+        self._last = (begun, 0)
+        try:
+            self._open_predictions()
+            while self.progress.phase != FINISH:
+                if not self._phase():
+                    return self._interrupted(begun)
+            self._finish()
+        except BaseException:
+            if isinstance(self._sink, PredictionFile):
+                self._sink.abandon()
+            raise
+        return self._summary(begun)
+
+    def _phase(self) -> bool:
+        """Go through the input once; whether it came to its end."""
+        progress, measuring = self.progress, self.progress.phase == MEASURE
+        reader = self._holdout if measuring and self._holdout is not None else self.reader
+        lesson = Lesson(self.pupil, progress, self.settings, self.reader.reading.width, self._watcher)
+        names = class_names(self.classes)
+        if measuring:
+            lesson.begin_measuring()
+        else:
+            self._watcher.begin(self)
+        for chunk in Ahead(reader.chunks(progress.position), lambda: self._stopped() is not None):
+            if measuring:
+                lesson.measure(chunk)
+            else:
+                self._worked[0] += lesson.learn(chunk, self._sink, names, as_scores=self._as_scores)
+            if reader.reading.format in _TEXTS:
+                same = chunk.end.source == progress.position.source
+                self._worked[1] += chunk.end.offset - (progress.position.offset if same else 0)
+            progress.position = chunk.end
+            rows, now = self._worked[0], time.monotonic()
+            if self.settings.checkpoint.due(rows - self._last[1], now - self._last[0]):
+                self._last = (now, rows)
+                self._try_checkpoint()
+        if self._stopped() is not None:
+            return False
+        self._next_phase()
+        return True
+
+    def _next_phase(self) -> None:
+        progress, passes = self.progress, self.settings.passes
+        if progress.phase == LEARN:
+            if progress.learned == 0:
+                raise InvalidDataError(f"there is nothing to learn: {self._why_nothing()}")
+            if self.settings.holdout is not None:
+                progress.next_phase(MEASURE, progress.passed)
+                return
+        else:
+            progress.holdout.append(progress.measured)
+            self._watcher.measured(progress.passed, *progress.measured)
+            if passes > 1 and progress.best_pass == progress.passed:
+                self.pupil.keep()
+        if progress.passed < passes:
+            self.pupil.begin_again()
+            progress.next_phase(LEARN, progress.passed + 1)
+            return
+        if passes > 1 and progress.best_pass is None:
+            self.pupil.keep()
+        progress.next_phase(FINISH, progress.passed)
+
+    def _why_nothing(self) -> str:
+        progress = self.progress
+        names = ", ".join(source.name for source in self.reader.sources[:3])
+        if not (progress.read or progress.flaws):
+            return f"{names} holds no row"
+        why = f"of the rows of {names}, {progress.flawed:,} have flaws and {progress.unlabelled:,} no label"
+        return f"{why}; the first flaw is of the kind: {next(iter(progress.flaws))}" if progress.flaws else why
+
+    def _open_predictions(self) -> None:
+        """Go on writing where the checkpoint says."""
+        length = self.progress.predictions
+        if not isinstance(self._predictions, Path):
+            self._sink = self._predictions
+            return
+        finished = self.progress.phase == FINISH and self._predictions.is_file()
+        if finished and self._predictions.stat().st_size == length and not _partial(self._predictions).exists():
+            return  # it had its name already when the process was killed
+        self._sink = PredictionFile(self._predictions, length)
+
+    def _training(self, *, complete: bool) -> dict[str, Any]:
+        progress = self.progress
+        counts = ("learned", "mistakes", "unlabelled", "weightless", "held_out", "flaws", "holdout", "best_pass")
+        run = {**self.identity, **{name: getattr(progress, name) for name in counts}}
+        return {"complete": complete, "runs": [*self._runs, run]}
+
+    def _write(self, path: Path, *, complete: bool) -> None:
+        progress = None if complete else self.progress.as_dict()
+        training = self._training(complete=complete)
+        write_classifier(path, self.pupil, self.settings, self.reader.reading, self.classes, training, progress)
+
+    def _try_checkpoint(self) -> bool:
+        """Write a checkpoint; where that fails, say so and go on: the training is worth more."""
+        if self.checkpoint is None or self.pupil.first is None:
+            return False
+        try:
+            if isinstance(self._sink, PredictionFile):
+                self.progress.predictions = self._sink.sync()
+            self._write(self.checkpoint, complete=False)
+        except (MassartError, OSError) as error:
+            self._watcher.note(f"no checkpoint was written: {error}")
+            return False
+        return True
+
+    def _finish(self) -> None:
+        """Write the model, then let go of what was only needed on the way."""
+        if self.model is not None:
+            self.pupil.trim(self.reader.reading.width or self.progress.width)
+            if isinstance(self._sink, PredictionFile):
+                self._try_checkpoint()  # the predictions get their name after the model: until then it is not over
+            self._write(self.model, complete=True)
+        if isinstance(self._sink, PredictionFile):
+            self._sink.finish()
+        if self.checkpoint is not None:
+            self.checkpoint.unlink(missing_ok=True)
+
+    def _interrupted(self, begun: float) -> Summary:
+        written = self._try_checkpoint()
+        if isinstance(self._sink, PredictionFile):
+            self._sink.abandon()
+        return self._summary(begun, str(self.checkpoint) if written else None)
+
+    def _summary(self, begun: float, checkpoint: str | None = None) -> Summary:
+        progress, pupil, stopped = self.progress, self.pupil, self._stopped() if self.progress.phase != FINISH else None
+        seconds = max(time.monotonic() - begun, 1e-9)
+        sizes = [source.size for source in self.reader.sources]
+        read = self._worked[1]
+        if self.reader.reading.format not in _TEXTS and None not in sizes:
+            read = sum(sizes) * self.settings.passes
+        return Summary(
+            rows=progress.learned,
+            mistakes=progress.mistakes,
+            passes=progress.passed,
+            certificate=pupil.first.certificate() if pupil.first is not None else None,
+            noise_rate=pupil.first.least_noise_rate() if pupil.first is not None else None,
+            features=pupil.features(),
+            columns=pupil.width,
+            flaws=dict(progress.flaws),
+            unlabelled=progress.unlabelled,
+            weightless=progress.weightless,
+            held_out=progress.held_out,
+            holdout=tuple(progress.holdout),
+            best_pass=progress.best_pass,
+            seconds=seconds,
+            rows_per_second=self._worked[0] / seconds,
+            megabytes_per_second=read / seconds / 1e6,
+            peak_memory=peak_memory(),
+            model=None if stopped or self.model is None else str(self.model),
+            checkpoint=checkpoint,
+            stopped=stopped,
+        )
+
+
+def output_name(predictions: Path | Sink | None, *, as_scores: bool) -> str:
+    """What a checkpoint remembers of where predictions go."""
+    if predictions is None:
+        return ""
+    return f"{predictions if isinstance(predictions, Path) else 'a pipe'}{' as scores' if as_scores else ''}"
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f"{path.name}.partial")

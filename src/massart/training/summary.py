@@ -1,0 +1,137 @@
+"""What a training came to: errors against the promise, rows left out, speed and memory."""
+
+import resource
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from massart.learners.certificate import Certificate
+
+__all__ = ["Summary", "peak_memory"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The end of a training, or its state when it was stopped."""
+
+    rows: int  # learned in the first pass, each predicted before it was learned
+    mistakes: int
+    passes: int
+    certificate: Certificate | None  # of all rounds of the model; None if nothing was learned
+    noise_rate: float | None  # the smallest that the mistakes do not contradict; 0.5: none below one half
+    features: int  # columns whose weight is not 0
+    columns: int
+    flaws: Mapping[str, int]  # rows left out, by what is wrong with them
+    unlabelled: int
+    weightless: int
+    held_out: int
+    holdout: tuple[tuple[int, int], ...]  # (rows, mistakes) on the rows kept apart, after each pass
+    best_pass: int | None
+    seconds: float  # of this process
+    rows_per_second: float
+    megabytes_per_second: float
+    peak_memory: float  # megabytes
+    model: str | None = None  # where it lies
+    checkpoint: str | None = None  # where to go on from
+    stopped: int | None = None  # the signal that ended it before its time
+
+    @property
+    def error(self) -> float | None:
+        """Mistakes per row."""
+        return self.mistakes / self.rows if self.rows else None
+
+    @property
+    def holdout_error(self) -> float | None:
+        """Of the weights in the model, on the rows kept apart."""
+        rows, wrong = self.holdout[(self.best_pass or 0) - 1] if self.holdout else (0, 0)
+        return wrong / rows if rows else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self) | {
+            "error": self.error,
+            "holdout_error": self.holdout_error,
+            "flawed": sum(self.flaws.values()),
+            "flaws": dict(self.flaws),
+            "complete": self.stopped is None,
+        }
+
+    def lines(self) -> list[str]:
+        """One fact per line, aligned, for people."""
+        facts = [("learned", self._learned()), ("error", self._error())]
+        if self.certificate is not None and self.noise_rate is not None:
+            facts += [("promise", _promise(self.certificate)), ("noise rate", _noise_rate(self.noise_rate))]
+        if self.holdout:
+            facts.append(("holdout", self._holdout()))
+        if left_out := self._left_out():
+            facts.append(("left out", left_out))
+        facts += [
+            ("features", f"{self.features:,} with a weight, in {self.columns:,} columns"),
+            ("speed", self._speed()),
+        ]
+        facts.append(("model", self.model or "not saved: name a file with -f"))
+        if self.stopped is not None:
+            facts[-1] = ("stopped", "the model is not finished")
+        return [f"{name:<10}  {fact}" for name, fact in facts]
+
+    def _learned(self) -> str:
+        return f"{_count(self.rows, 'row')}, {'one pass' if self.passes == 1 else f'{self.passes:,} passes'}"
+
+    def _error(self) -> str:
+        if self.error is None:
+            return "nothing was learned"
+        return f"{self.error:.2%}: {_count(self.mistakes, 'mistake')}, each row predicted before it was learned"
+
+    def _holdout(self) -> str:
+        if self.holdout_error is None:
+            return "no row was kept apart"
+        rows = self.holdout[0][0]
+        words = f"{self.holdout_error:.2%} of {_count(rows, 'row')} kept apart"
+        if len(self.holdout) > 1:
+            every = ", ".join(f"{wrong / max(1, rows):.2%}" for rows, wrong in self.holdout)
+            words += f"; after each pass {every}; the model has the weights of pass {self.best_pass}"
+        return words
+
+    def _left_out(self) -> str:
+        parts = [f"{count:,} without a label" for count in (self.unlabelled,) if count]
+        parts += [f"{count:,} of importance 0" for count in (self.weightless,) if count]
+        parts += [f"{count:,}: {kind}" for kind, count in sorted(self.flaws.items(), key=lambda item: -item[1])]
+        return "; ".join(parts)
+
+    def _speed(self) -> str:
+        return (
+            f"{self.seconds:.2f} s, {self.rows_per_second:,.0f} rows/s, {self.megabytes_per_second:,.1f} MB/s, "
+            f"at most {self.peak_memory:,.0f} MB of memory"
+        )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _promise(certificate: Certificate) -> str:
+    sign, verdict = ("<=", "holds") if certificate.holds else (">", "broken, the stream is not what was declared")
+    if not certificate.holds and certificate.mistakes <= certificate.confident_mistake_bound:
+        sign = "<="  # no expert's own mistakes agree with its own parameters
+    told = f"noise rate {certificate.noise_rate:g}, margin {certificate.margin:.2g}"
+    return (
+        f"mistakes {certificate.mistakes:,.0f} {sign} bound {certificate.confident_mistake_bound:,.0f} at "
+        f"{certificate.confidence:.0%}: {verdict} ({told})"
+    )
+
+
+def _noise_rate(rate: float) -> str:
+    return f"{rate:g} or more" if rate < 0.5 else "no rate below one half agrees with the mistakes"
+
+
+def peak_memory() -> float:
+    """Megabytes that this process has held at most."""
+    status = Path("/proc/self/status")  # getrusage would count what the parent held before this program began
+    if status.exists():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / (1 << 20 if sys.platform == "darwin" else 1 << 10)

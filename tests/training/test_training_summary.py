@@ -1,0 +1,100 @@
+"""What is said at the end: every fact, and no nonsense where there is none."""
+
+import json
+
+from massart.learners.certificate import Certificate
+from massart.training.identity import difference
+from massart.training.summary import Summary, peak_memory
+
+PROMISE = Certificate(1000.0, 123.0, 0.1, 0.05, 100.0, 200.0, 234.5, 0.99, True)
+
+
+def summary(**changes):
+    facts = {
+        "rows": 1000,
+        "mistakes": 123,
+        "passes": 1,
+        "certificate": PROMISE,
+        "noise_rate": 0.1,
+        "features": 7,
+        "columns": 8,
+        "flaws": {},
+        "unlabelled": 0,
+        "weightless": 0,
+        "held_out": 0,
+        "holdout": (),
+        "best_pass": None,
+        "seconds": 0.5,
+        "rows_per_second": 2000.0,
+        "megabytes_per_second": 1.25,
+        "peak_memory": 99.6,
+    }
+    return Summary(**(facts | changes))
+
+
+def said(**changes):
+    return {line[:10].strip(): line[12:] for line in summary(**changes).lines()}
+
+
+def test_the_facts():
+    assert said() == {
+        "learned": "1,000 rows, one pass",
+        "error": "12.30%: 123 mistakes, each row predicted before it was learned",
+        "promise": "mistakes 123 <= bound 234 at 99%: holds (noise rate 0.1, margin 0.05)",
+        "noise rate": "0.1 or more",
+        "features": "7 with a weight, in 8 columns",
+        "speed": "0.50 s, 2,000 rows/s, 1.2 MB/s, at most 100 MB of memory",
+        "model": "not saved: name a file with -f",
+    }
+
+
+def test_what_was_left_out_and_why():
+    flaws = {"index 0": 2, "label ... is no number": 1500}
+    assert said(flaws=flaws, unlabelled=3, weightless=4)["left out"] == (
+        "3 without a label; 4 of importance 0; 1,500: label ... is no number; 2: index 0"
+    )
+
+
+def test_a_promise_that_is_broken():
+    broken = Certificate(1000.0, 400.0, 0.1, 0.05, 100.0, 200.0, 234.5, 0.99, False)
+    assert said(certificate=broken, noise_rate=0.5)["promise"].startswith("mistakes 400 > bound 234 at 99%: broken")
+    assert said(noise_rate=0.5)["noise rate"] == "no rate below one half agrees with the mistakes"
+
+
+def test_rows_kept_apart():
+    assert said(holdout=((50, 5),), best_pass=1)["holdout"] == "10.00% of 50 rows kept apart"
+    several = said(holdout=((50, 5), (50, 4), (50, 6)), best_pass=2, passes=3)["holdout"]
+    assert several == (
+        "8.00% of 50 rows kept apart; after each pass 10.00%, 8.00%, 12.00%; the model has the weights of pass 2"
+    )
+
+
+def test_as_json():
+    found = json.loads(json.dumps(summary(holdout=((50, 5),), best_pass=1, flaws={"index 0": 2}).as_dict()))
+    assert (found["error"], found["holdout_error"], found["flawed"]) == (0.123, 0.1, 2)
+    assert found["certificate"]["holds"] is True
+    assert found["complete"] is True
+    assert json.loads(json.dumps(summary(stopped=2).as_dict()))["complete"] is False
+
+
+def test_nothing_learned_is_no_division_by_zero():
+    nothing = summary(rows=0, mistakes=0, certificate=None, noise_rate=None, stopped=2)
+    assert nothing.error is None
+    assert "nothing was learned" in "\n".join(nothing.lines())
+
+
+def test_memory_is_counted_in_megabytes():
+    assert 10 < peak_memory() < 100_000
+
+
+def test_how_two_trainings_differ():
+    one = {"sources": [["a", 1]], "options": {"passes": 1}, "reading": {"bits": 18}, "initial": None}
+    assert difference(one, one) is None
+    assert difference(one, {**one, "reading": {}}) == "bits was 18 and is not given now"
+    assert difference(one, {**one, "reading": {"bits": 18, "labels": ["no", "yes"]}}) == (
+        "labels was not given and is no,yes now"
+    )
+    assert difference(one, {**one, "initial": "abc"}) == "it began with another model"
+    assert difference(one, {**one, "sources": [["a", None]]}) == "a had 1 bytes and has no size now"
+    many = {**one, "sources": [[name, 1] for name in "abcde"]}
+    assert difference(one, many) == "its data was a and is a, b, c and 2 more now"
