@@ -1,0 +1,120 @@
+"""`massart convert`: data from one format to another, or a model for other programs."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from massart.cli import reading_options as options
+from massart.cli.outlets import Outlet, leave
+from massart.cli.signals import Stop
+from massart.errors import InvalidParameterError, MassartError
+
+_NAME = "massart convert"
+
+
+def convert(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="IN... OUT",
+            help="Files, folders, patterns, or - for standard input; last, the file to write, or - for standard "
+            "output. Or a model file, and a .json, .npz or .onnx file.",
+        ),
+    ],
+    read_as: Annotated[str, typer.Option("--from", help=f"What is read: auto, {options.FORMATS}.")] = "auto",
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to", help=f"What is written: auto (by the name), {options.FORMATS}; a model: json, npz or onnx."
+        ),
+    ] = "auto",
+    label: options.Label = None,
+    labels: options.Labels = None,
+    weight: options.Weight = None,
+    ignore: options.Ignore = None,
+    categorical: options.Categorical = None,
+    bits: options.Bits = None,
+    features: options.Features = None,
+    quadratic: options.Quadratic = None,
+    cubic: options.Cubic = None,
+    unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Rows need no label.")] = False,
+    importances: Annotated[
+        bool, typer.Option("--importances", help="Write a column of importances even if the first rows have none.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at the first malformed row and write nothing.")
+    ] = False,
+    threads: Annotated[int, typer.Option(min=1, help="That read and parse.")] = 2,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+) -> None:
+    r"""Write data in another format, or a model as JSON, scikit-learn coefficients (.npz) or ONNX.
+
+    Malformed rows are left out and counted. The file is there when it is whole, or not at all.
+
+    [bold]Example[/bold]
+
+    massart convert clicks.csv.gz clicks.vw --label click
+
+    massart convert model.massart model.onnx
+    """
+    code = 0
+    with Stop() as stop:
+        try:
+            if len(paths) < 2:
+                raise InvalidParameterError("name what to read, then what to write: massart convert a.csv a.svm")
+            asked = options.asked_reading(
+                read_as,
+                labels,
+                ignore,
+                categorical,
+                quadratic,
+                cubic,
+                label=label,
+                weight=weight,
+                bits=bits,
+                features=features,
+            )
+            how = {"labelled": not unlabelled, "weighted": importances or None, "strict": strict, "workers": threads}
+            _convert(paths[:-1], paths[-1], to, asked, how, quiet=quiet)
+        except MassartError as error:
+            typer.echo(f"{_NAME}: {error}", err=True)
+            code = 2
+        except BrokenPipeError:  # whoever read standard output has had enough
+            Outlet(sys.stdout).silence()
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            typer.echo(f"{_NAME}: {where}{error.strerror or error}", err=True)
+            code = 2
+        except KeyboardInterrupt:
+            code = 128 + (stop() or 2)
+    if code:
+        leave(code)
+
+
+def _convert(given: list[str], out: str, to: str, asked: dict[str, Any], how: dict[str, Any], *, quiet: bool) -> None:
+    from massart.training.opened import is_model_file
+
+    err = Outlet(sys.stderr, careless=True)
+    if any(map(is_model_file, given)):
+        if len(given) > 1:
+            raise InvalidParameterError(f"{given[0]} and others: convert one model at a time")
+        from massart.training.export import export_model
+
+        weights = export_model(given[0], out, to)
+        if not quiet:
+            err.say(f"{_NAME}: {weights:,} weights that are not 0 written to {out}")
+        return
+    from massart.cli.progress_table import Teller
+    from massart.data.reading import Reading
+    from massart.data.write_converted import convert_rows
+    from massart.training import Watcher
+
+    watcher = Watcher() if quiet else Teller(err, _NAME)
+    reading = Reading(**{name: value for name, value in asked.items() if value is not None})
+    found = convert_rows(given, out, reading, to=to, on_flaw=watcher.flaw, **how)
+    if not quiet:
+        words = [f"{found.rows:,} rows written to {'standard output' if out == '-' else out}"]
+        if found.flawed:
+            words.append(f"{found.flawed:,} left out")
+        err.say(f"{_NAME}: {'; '.join(words)}")

@@ -1,0 +1,95 @@
+"""`massart inspect`: a page about a model file."""
+
+import json as json_format
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from massart.cli.outlets import Outlet, leave
+from massart.errors import MassartError
+
+_NAME = "massart inspect"
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="The model file, or a checkpoint.")],
+    top: Annotated[int, typer.Option(min=0, help="So many of the heaviest features.")] = 10,
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DATA",
+            help="Where names were hashed: look through this data, at most 200,000 rows, for names of the heaviest.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+) -> None:
+    """Tell what a model is, how it was trained, what it promises and which features weigh most.
+
+    [bold]Example[/bold]
+
+    massart inspect model.massart --top 20 --names train.vw
+    """
+    try:
+        from massart.training.inspecting import inspect_model
+
+        found = inspect_model(model, top, names or ())
+    except MassartError as error:
+        typer.echo(f"{_NAME}: {error}", err=True)
+        leave(2)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        typer.echo(f"{_NAME}: {where}{error.strerror or error}", err=True)
+        leave(2)
+    except KeyboardInterrupt:
+        leave(130)
+    out = Outlet(sys.stdout)
+    if json:
+        out.say(json_format.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
+    elif sys.stdout.isatty():
+        _draw(found)
+    else:
+        out.say("\n".join(_lines(found)))
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
+    """The page as plain text."""
+    from massart.cli.inspect_page import fact_lines, feature_rows
+
+    facts = fact_lines(found)
+    width = max(12, *(len(name) for name, _ in facts))
+    lines = [f"{name:<{width}}  {words}" for name, words in facts]
+    rows = feature_rows(found)
+    if rows:
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+        lines.append("heaviest")
+        lines += ["  " + "  ".join([*map(str.ljust, row, widths), f"{row[-1]:>12}"]) for row in rows]
+    return lines
+
+
+def _draw(found: dict[str, Any]) -> None:
+    """The page on a terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from massart.cli.inspect_page import fact_lines, feature_rows
+
+    console = Console(file=sys.stdout, markup=False, highlight=False)
+    page = Table.grid(padding=(0, 2))
+    page.add_column(style="bold", no_wrap=True)
+    page.add_column()
+    for name, words in fact_lines(found):
+        page.add_row(Text(name), Text(words))
+    console.print(page)
+    rows = feature_rows(found)
+    if rows:
+        table = Table(header_style="bold")
+        for head in ("class", "heaviest feature")[-(len(rows[0]) - 1) :]:
+            table.add_column(head)
+        table.add_column("weight", justify="right", no_wrap=True)
+        for row in rows:
+            table.add_row(*map(Text, row))
+        console.print(table)
