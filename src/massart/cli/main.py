@@ -4,6 +4,7 @@ Only Typer is imported here. A command's own imports wait inside the command, so
 """
 
 import contextlib
+import gc
 import os
 import sys
 from typing import Annotated, NoReturn
@@ -58,6 +59,7 @@ def run() -> NoReturn:
 
     Not so if joblib was loaded, which has processes and folders to clear away.
     """
+    gc.set_threshold(100_000, 50, 100)  # Numba makes many objects when it is imported, and none of them is garbage
     try:
         app()
         code: str | int | None = 0

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from massart.cli.outlets import Outlet, leave
-from massart.cli.start import without_luggage
+from massart.cli.start import quick_start
 from massart.errors import MassartError
 
 _NAME = "massart predict"
@@ -72,7 +72,7 @@ def _predict(
         if sys.stdin is None or sys.stdin.isatty():
             raise MassartError("name a file to predict, or pipe rows in")
         data = ["-"]
-    without_luggage()
+    quick_start()
     from massart.cli.progress_table import Teller
     from massart.training import Watcher, predict_file
 

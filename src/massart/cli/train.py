@@ -14,7 +14,7 @@ import typer
 from massart.cli import reading_options as options
 from massart.cli.outlets import Outlet, leave
 from massart.cli.signals import Stop
-from massart.cli.start import without_luggage
+from massart.cli.start import quick_start
 from massart.errors import InvalidParameterError, MassartError
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _run(plan: _Plan, stop: Stop) -> int:
         raise InvalidParameterError("--json and --predictions - both want standard output: write one of them to a file")
     if plan.scores and plan.predictions is None:
         raise InvalidParameterError("--scores says how to write predictions: say where with --predictions")
-    without_luggage()
+    quick_start()
     from massart.training import is_complete, open_training
 
     out, err = Outlet(sys.stdout), Outlet(sys.stderr, careless=True)

@@ -1,7 +1,6 @@
 """svmlight and VW text: blocks of whole lines, parsed by compiled code on all cores, handed out in order."""
 
 import queue
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -24,7 +23,7 @@ __all__ = ["chunks", "parse_block", "parse_codes", "settle"]
 _BLOCK = 2_000_000  # bytes: smaller ones cost more of everything but memory
 _WIDE = 1 << 20  # columns above which a model takes so much memory that blocks are smaller
 _ALL_ONE = np.empty(0)
-_own = threading.local()
+_BLANK = np.uint8(32)
 
 
 def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Reading:
@@ -81,7 +80,9 @@ def parse_codes(
         raise ValueError("the text must end with a newline")
     most_rows = int(np.count_nonzero(text == 10)) if most_rows < 0 else most_rows
     is_vw = reading.format == "vw"
-    data, indices, spaces = _scratch(text.size // (2 if is_vw else 4) + 1)
+    entries = int(np.count_nonzero(text <= _BLANK)) + 1  # every feature has a blank before it
+    data, indices = np.empty(entries), np.empty(entries, np.uint32)
+    spaces = np.empty(entries if is_vw and reading.crossings else 0, np.uint8)
     y, lines = np.empty(most_rows, np.int8), np.empty(most_rows, np.int64)
     indptr = np.empty(most_rows + 1, np.uint32)
     flaws = np.empty((most_rows, 3), np.int64)
@@ -90,7 +91,6 @@ def parse_codes(
     mask = 0 if reading.bits is None else (1 << reading.bits) - 1
     if is_vw:
         weight = np.empty(most_rows)
-        spaces = spaces if reading.crossings else spaces[:0]
         out: Any = (y, weight, lines, indptr, data, indices, spaces, places, flaws)
         rows, used, _, flawed = parse_vw(text, (np.uint32(mask), labels, labelled), out)
         weight = weight[:rows]
@@ -98,19 +98,8 @@ def parse_codes(
         limit = np.uint64(2**32 - 1 if reading.bits is not None else reading.features or MOST_FEATURES)
         out = (y, lines, indptr, data, indices, flaws)
         rows, used, _, flawed = parse_svmlight(text, (np.uint64(mask), limit, labels, labelled), out)
-        spaces = spaces[:0]
-    csr = data[:used].copy(), indices[:used].copy(), indptr[: rows + 1]
-    return y[:rows], weight, lines[:rows], csr, spaces[:used].copy(), places[:rows], flaws[:flawed]
-
-
-def _scratch(entries: int) -> tuple[NDArray[np.float64], NDArray[np.uint32], NDArray[np.uint8]]:
-    """Room for as many entries as a block could have, several times what it has: kept, one for each thread."""
-    found: Any = getattr(_own, "scratch", None)
-    if found is None or found[0].size < entries:
-        found = np.empty(entries), np.empty(entries, np.uint32), np.empty(entries, np.uint8)
-        if entries <= _BLOCK:
-            _own.scratch = found
-    return found  # type: ignore[no-any-return]
+    csr = data[:used], indices[:used], indptr[: rows + 1]
+    return y[:rows], weight, lines[:rows], csr, spaces[:used], places[:rows], flaws[:flawed]
 
 
 def _chunk(name: str, block: Block, reading: Reading, *, tags: bool, labelled: bool) -> Chunk:

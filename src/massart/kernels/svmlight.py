@@ -182,7 +182,7 @@ def parse_svmlight(text: Any, how: Any, out: Any) -> Any:
 
     `how` is (mask, limit, labels, labelled): hashed columns are index & mask, counted ones, if the mask is 0, are
     index - 1; the limit is the largest index. `out` is (y, lines, indptr, data, indices, flaws), with
-    room for every line, for an entry per 4 bytes, and for 3 numbers per flaw: line, column, code.
+    room for every line, for an entry per blank and one more, and for 3 numbers per flaw: line, column, code.
     """
     y, lines, indptr, data, indices, flaws = out
     cells, table = np.zeros(TABLE, np.uint64), np.empty(TABLE, np.uint32)

@@ -222,8 +222,8 @@ def parse_vw(text: Any, how: Any, out: Any) -> Any:
     """(rows, entries, lines, flaws) of whole lines of text.
 
     `how` is (mask, labels, labelled): columns are hash & mask. `out` is (y, weight, lines, indptr, data, indices,
-    spaces, tags, flaws), with room for every line, for an entry per 2 bytes, and for 3 numbers per flaw: line,
-    column, code. `spaces` may be empty, and `tags`, which gets the start and the end of a row's tag.
+    spaces, tags, flaws), with room for every line, for an entry per blank and one more, and for 3 numbers per flaw:
+    line, column, code. `spaces` may be empty, and `tags`, which gets the start and the end of a row's tag.
     """
     y, weights, lines, indptr, data, indices, spaces, tags, flaws = out
     cells, table = np.zeros(TABLE, np.uint64), np.empty(TABLE, np.uint32)
