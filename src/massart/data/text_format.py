@@ -53,7 +53,7 @@ def chunks(
         spare.put(block.buffer)
         return chunk
 
-    size = _BLOCK if (reading.width or 0) <= _WIDE else _BLOCK // 8
+    size = _BLOCK if (reading.width or 0) <= _WIDE else _BLOCK // 4
     return in_order(parse, blocks(source, start, size, spare=spare), workers)
 
 

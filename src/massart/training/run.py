@@ -1,10 +1,12 @@
 """The training: passes over the chunks of a reader, checkpoints on the way, a model file at the end."""
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from massart.data.chunk import Chunk
 from massart.errors import InvalidDataError, InvalidParameterError, MassartError
 from massart.training.ahead import Ahead
 from massart.training.identity import difference, identity
@@ -117,7 +119,7 @@ class Training:
             lesson.begin_measuring()
         else:
             self._watcher.begin(self)
-        for chunk in Ahead(reader.chunks(progress.position), lambda: self._stopped() is not None):
+        for chunk in self._until_stopped(reader):
             if measuring:
                 lesson.measure(chunk)
             else:
@@ -134,6 +136,16 @@ class Training:
             return False
         self._next_phase()
         return True
+
+    def _until_stopped(self, reader: Any) -> Iterator[Chunk]:
+        """The chunks that are left; where a pipe may keep them waiting, a thread waits for them."""
+        chunks = reader.chunks(self.progress.position)
+        if any(source.is_pipe for source in reader.sources):
+            yield from Ahead(chunks, lambda: self._stopped() is not None)
+            return
+        with contextlib.closing(chunks):
+            while self._stopped() is None and (chunk := next(chunks, None)) is not None:
+                yield chunk
 
     def _next_phase(self) -> None:
         progress, passes = self.progress, self.settings.passes
