@@ -6,14 +6,13 @@ from pathlib import Path
 
 from file_contenders import ONE, POOL, VW, check_learned, train, vowpal
 from file_processes import Command, able, run
-from file_rows import FEW, Block
+from file_rows import FEW, MEGABYTE, Block
 from measuring import Finding, Section, Wanted, quotients
 from report import Tick
 
 BITS = "22"
 TIMES = 4  # as long
-MEBIBYTE = 1 << 20  # as `top` and `ps` count
-SMALL_ENOUGH = Wanted(at_most=600.0)  # of these
+SMALL_ENOUGH = Wanted(at_most=600.0)  # megabytes
 NO_GROWTH = Wanted(at_most=1.05)
 ROUNDS = 3  # at most: peaks differ little from run to run
 _FILE, _PIPE = "file", "pipe"
@@ -55,7 +54,7 @@ def memory_section(block: Block, megabytes: float, folder: Path, rounds: int, ti
     peaks: dict[tuple[Reader, float], list[float]] = {(reader, size): [] for reader in readers for size in sizes}
     for _ in range(min(rounds, ROUNDS)):
         for (reader, size), seen in peaks.items():
-            seen.append(run(reader.command(block, *files[size], folder), folder).peak / MEBIBYTE)
+            seen.append(run(reader.command(block, *files[size], folder), folder).peak / MEGABYTE)
             if reader.kind != VW:
                 check_learned(reader.kind, folder, files[size][1])
             tick(f"{reader.name}, {size:,g} MB")
@@ -69,10 +68,10 @@ def memory_section(block: Block, megabytes: float, folder: Path, rounds: int, ti
         grown = quotients(large, small)
         findings.append(Finding(reader.name, "  the larger over the smaller", grown, NO_GROWTH if judged else None))
     about = (
-        f"Vowpal Wabbit's text, -b {BITS}. Numbers: MiB of memory that a process held at most (resident set, all "
+        f"Vowpal Wabbit's text, -b {BITS}. Numbers: megabytes of memory that a process held at most (resident set, all "
         "of it: Python, libraries, weights), and how many times as much it is for a text four times as long."
     )
-    return Section("Peak memory", about, "MiB or times", [], {}, findings, absent)
+    return Section("Peak memory", about, "MB or times", [], {}, findings, absent)
 
 
 def _absent(block: Block, folder: Path) -> dict[str, str]:
