@@ -105,14 +105,13 @@ def _convert(given: list[str], out: str, to: str, asked: dict[str, Any], how: di
         if not quiet:
             err.say(f"{_NAME}: {weights:,} weights that are not 0 written to {out}")
         return
-    from massart.cli.progress_table import Teller
+    from massart.cli.progress_rows import watching_rows
     from massart.data.reading import Reading
     from massart.data.write_converted import convert_rows
-    from massart.training import Watcher
 
-    watcher = Watcher() if quiet else Teller(err, _NAME)
     reading = Reading(**{name: value for name, value in asked.items() if value is not None})
-    found = convert_rows(given, out, reading, to=to, on_flaw=watcher.flaw, **how)
+    with watching_rows(err, _NAME, quiet=quiet, to_stdout=out == "-") as watcher:
+        found = convert_rows(given, out, reading, to=to, on_flaw=watcher.flaw, on_rows=watcher.advanced, **how)
     if not quiet:
         words = [f"{found.rows:,} rows written to {'standard output' if out == '-' else out}"]
         if found.flawed:

@@ -73,20 +73,21 @@ def _predict(
             raise MassartError("name a file to predict, or pipe rows in")
         data = ["-"]
     quick_start()
-    from massart.cli.progress_table import Teller
-    from massart.training import Watcher, predict_file
+    from massart.cli.progress_rows import watching_rows
+    from massart.training import predict_file
 
     err = Outlet(sys.stderr, careless=True)
-    found = predict_file(
-        model,
-        data,
-        Outlet(sys.stdout) if out is None else out,
-        scores=scores,
-        data_format=data_format,
-        strict=strict,
-        workers=threads,
-        watcher=Watcher() if quiet else Teller(err, _NAME),
-    )
+    with watching_rows(err, _NAME, quiet=quiet, to_stdout=out is None) as watcher:
+        found = predict_file(
+            model,
+            data,
+            Outlet(sys.stdout) if out is None else out,
+            scores=scores,
+            data_format=data_format,
+            strict=strict,
+            workers=threads,
+            watcher=watcher,
+        )
     if not quiet:
         words = [f"{found.rows:,} rows predicted"]
         if found.error is not None:

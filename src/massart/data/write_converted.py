@@ -37,11 +37,13 @@ def convert_rows(
     strict: bool = False,
     workers: int = 2,
     on_flaw: Callable[[Flaw], None] = lambda flaw: None,
+    on_rows: Callable[[int, float | None], None] = lambda rows, fraction: None,
 ) -> Converted:
     r"""Write the rows of files, folders, patterns or standard input ("-") to one file; "-" is standard output.
 
     Without `labelled`, rows need no label. `weighted` is that of `write_rows`; by default, whatever is needed. With
-    `strict`, a malformed row is an error, and nothing is written.
+    `strict`, a malformed row is an error, and nothing is written. `on_rows` is told how many rows there were so far,
+    and which share of the input that is, if it is known.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -63,7 +65,7 @@ def convert_rows(
 
     def rows(tell: Callable[[Flaw], None]) -> Iterator[Chunk]:
         nonlocal flawed
-        flawed = 0
+        flawed = done = 0
         for chunk in reader.chunks():
             for part in crossed(chunk):
                 for flaw in part.flaws:
@@ -72,6 +74,8 @@ def convert_rows(
                     flawed += 1
                     tell(flaw)
                 yield part
+            done += len(chunk)
+            on_rows(done, reader.fraction())
 
     try:
         written = write_rows(rows(on_flaw), out, reader.reading, chosen, weighted=weighted)

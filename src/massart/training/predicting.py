@@ -85,6 +85,7 @@ def predict_file(
                 counts["flawed"] += len(part.flaws)
                 answers.add(part, found)
             sink.write(answers.text(names, as_scores=scores))
+            watcher.advanced(counts["rows"], reader.fraction())
         if isinstance(sink, PredictionFile):
             sink.finish()
     except BaseException:

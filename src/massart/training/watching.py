@@ -46,6 +46,9 @@ class Watcher:
     def step(self, step: Step) -> None:
         """Rows were learned and counted in the training's progress."""
 
+    def advanced(self, rows: int, fraction: float | None) -> None:
+        """So many rows were predicted or converted, and this share of the input was read, if that is known."""
+
     def flaw(self, flaw: Flaw) -> None:
         """A row was left out."""
 
