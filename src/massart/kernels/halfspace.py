@@ -26,7 +26,9 @@ Where this differs from the paper's box, and why (numbers as in docs/paper-to-co
 1. w_1 = 0 instead of e_1: it halves the distance to w*; sign(0) = +1 is fixed (erratum 8).
 2. The domain is the unit ball, which the box leaves open (erratum 11).
 3. Without a horizon, round t uses the slack, floor and step of horizon t (the analysis is per round).
-4. A row may carry an importance weight c: its gradient is multiplied by c.
+4. A row may carry an importance weight c: its gradient is multiplied by c. Weights of the two labels, if there are any
+   (rule[NEGATIVE], rule[POSITIVE]), multiply it; eta is then that of Theorem 13.
+5. Five sums and maxima feed the certificate (Theorem 12): LINEAR, SPREAD, LARGEST, INVERSE, FIRST. No step reads them.
 
 State is plain arrays, to be cached, copied, saved and compared bit for bit. No `fastmath` flag lets the compiler add
 up in another order than the columns' (the first few and the others side by side): a dense row, its CSR form, the row
@@ -41,7 +43,17 @@ import numpy as np
 from numba import njit
 
 # rule: float64 (RULE_SIZE,), what the learner was told
-KIND, ETA, GAMMA, PACE, UNIT, BIAS, RULE_SIZE = range(7)
+(
+    KIND,
+    ETA,
+    GAMMA,
+    PACE,
+    UNIT,
+    BIAS,  # the value of the constant coordinate, 0 without an intercept
+    NEGATIVE,  # the weight of rows labelled -1
+    POSITIVE,  # and of those labelled +1
+    RULE_SIZE,
+) = range(9)
 # s: float64 (STATE_SIZE,), what one halfspace remembers besides v
 (
     SCALE,  # w = SCALE * v
@@ -60,8 +72,15 @@ KIND, ETA, GAMMA, PACE, UNIT, BIAS, RULE_SIZE = range(7)
     LONGEST2,  # largest squared length of a row as learned: 1 when rows are scaled
     WRONG,  # sum of c over mistakes
     SCALED,  # sum of c * SCALE: the running average of w is (SCALED * v - z) / WEIGHT
+    LINEAR,  # sum of <g, w>
+    SPREAD,  # sum of eta (1 - eta) a^2, a = c (gamma + |x|) / m the most that chance can add in a round
+    LARGEST,  # largest a
+    INVERSE,  # sum of c * gamma / m
+    FIRST,  # c of the first row
+    POSITIVES,  # sum of c over rows labelled +1
+    UNPROVED,  # not 0 when what the theorem assumes is known not to hold: nothing is certified then
     STATE_SIZE,
-) = range(17)
+) = range(24)
 FTRL, FIXED, ADAGRAD, PAPER = 0.0, 1.0, 2.0, 3.0
 
 _SMALLEST_SCALE: Final = 1e-280
@@ -86,13 +105,18 @@ def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c
     """Learn one row x, scaled by `unit`, from dot = v.x and square = |x|^2; return b for v <- v + b x."""
     kind, eta, gamma = rule[KIND], rule[ETA], rule[GAMMA]
     length2 = square * unit * unit
-    reach = c * (1.0 - eta)  # reach * length / gamma: the largest gradient norm this row can have
+    heavy = c * max(rule[NEGATIVE], rule[POSITIVE])  # the largest weight that the row can have: its label is not known
+    c *= rule[POSITIVE] if y > 0.0 else rule[NEGATIVE]
+    reach = heavy * (1.0 - eta)  # reach * length / gamma: the largest gradient norm this row can have
     sign = 1.0 if dot >= 0.0 else -1.0
 
+    if s[ROUNDS] == 0.0:
+        s[FIRST] = heavy
     s[ROUNDS] += 1.0
     s[WEIGHT] += c
     s[WEIGHT2] += c * c
-    s[HEAVIEST] = max(s[HEAVIEST], c)
+    s[HEAVIEST] = max(s[HEAVIEST], heavy)
+    s[POSITIVES] += c if y > 0.0 else 0.0
     s[LONGEST2] = max(s[LONGEST2], length2)
     if sign != y:
         s[MISTAKES] += 1.0
@@ -107,21 +131,27 @@ def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c
 
     u = s[SCALE] * abs(dot) * unit
     delta = 1.0 - 2.0 * eta
-    m = u + gamma
+    rate, floor, m = eta, gamma, u + gamma
     if kind == PAPER:
         horizon = rule[PACE] if rule[PACE] > 0.0 else s[ROUNDS]
         eps = min(0.5 * delta, (gamma * sqrt(horizon)) ** -0.5)  # theory.paper_slack, erratum 16
         tau = 0.25 * eps * gamma  # Algorithm 1, line 1
-        s[CAP] = max(s[CAP], c * sqrt(length2) * 0.5 * (1.0 + delta - eps) / tau)
+        s[CAP] = max(s[CAP], heavy * sqrt(length2) * 0.5 * (1.0 + delta - eps) / tau)
         s[STEP] = 2.0 / (s[CAP] * sqrt(horizon))  # Fact 2.4, diameter 2
         s[FLOOR] = tau
         s[SLACK] += 0.5 * c * eps
         delta -= eps
-        m = max(u, tau)
+        rate, floor, m = eta + 0.5 * eps, tau, max(u, tau)
 
     k = 0.5 * c * (delta * sign - y) / m  # g = k x, x scaled
     square_of_g = k * k * length2
     s[SQUARES] += square_of_g
+
+    a = heavy * (floor + (1.0 if rule[UNIT] != 0.0 else sqrt(length2))) / m
+    s[LINEAR] += k * sign * u
+    s[SPREAD] += rate * (1.0 - rate) * a * a
+    s[LARGEST] = max(s[LARGEST], a)
+    s[INVERSE] += c * floor / m
 
     if kind in (FTRL, FIXED):
         b = -k * unit

@@ -53,8 +53,12 @@ MAJORITY, SAMPLE = 0.0, 1.0
     CHANCE,  # probability that the next answer is a draw
     TREND,  # the mean label of late
     TIGHT,  # rows on which the full matrix had a margin below 1
+    COINS,  # sum of c^2 q (1 - q), q the probability of a mistake before the coin
+    FIRST,  # c of the first row
+    POSITIVES,  # sum of c over rows labelled +1
+    UNPROVED,  # not 0 when what the theorem assumes is known not to hold: nothing is certified then
     TOTAL_SIZE,
-) = range(27)
+) = range(31)
 
 
 LEAST: Final = 1e-200  # squares below that count as that
@@ -110,21 +114,32 @@ def _convene(t: Any, heaviest: float) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def weigh(t: Any, c: float) -> None:
-    """A row of weight c comes."""
-    t[WEIGHT] += c
-    t[WEIGHT2] += c * c
-    if c > t[HEAVIEST]:
-        _convene(t, c)
+def weigh(t: Any, heavy: float) -> None:
+    """A row comes whose weight is at most `heavy`, whatever its label."""
+    if t[ROUNDS] == 0.0:
+        t[FIRST] = heavy
+    if heavy > t[HEAVIEST]:
+        _convene(t, heavy)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
 def count_answer(t: Any, given: float, y: float, c: float) -> None:
-    """One more round."""
+    """One more round, of weight c."""
     t[ROUNDS] += 1.0
+    t[WEIGHT] += c
+    t[WEIGHT2] += c * c
+    t[POSITIVES] += c if y > 0.0 else 0.0
     if (given >= 0.0) != (y > 0.0):
         t[MISTAKES] += 1.0
         t[WRONG] += c
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _expect(t: Any, chance: float, wrong: float, missed: float, c: float) -> None:
+    """What the answer was expected to lose before the coin, and the coin's variance."""
+    expected = chance * wrong + (1.0 - chance) * missed
+    t[EXPECTED] += c * expected
+    t[COINS] += c * c * expected * (1.0 - expected)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -178,7 +193,7 @@ def judge(M: Any, t: Any, scores: Any, given: float, vote: float, y: float, c: f
     chance = t[CHANCE] if voting == SAMPLE else 0.0
     t[DRAWN] += c * wrong
     t[VOTED] += c * missed
-    t[EXPECTED] += c * (chance * wrong + (1.0 - chance) * missed)
+    _expect(t, chance, wrong, missed, c)
 
     compare(t, missed, wrong, c)
     if t[ROUNDS] % 8.0 == 0.0 or t[ROUNDS] < 64.0:
@@ -198,18 +213,22 @@ def judge(M: Any, t: Any, scores: Any, given: float, vote: float, y: float, c: f
 
 
 @njit(cache=True, error_model="numpy")
-def convene_pair(steady: Any, recent: Any, batch: Any, seed: Any, t: Any, answers: Any) -> None:
-    """A council of two learners from the scores of their answers: `steady` is the default."""
+def convene_pair(steady: Any, recent: Any, batch: Any, classes: Any, seed: Any, t: Any, answers: Any) -> None:
+    """A council of two learners from the scores of their answers: `steady` is the default.
+
+    `classes` holds the weights of the labels -1 and +1.
+    """
     count, order, labels, weight = batch
     for n in range(count):
         i = order[n] if order.size > 0 else np.uint64(n)
         y, c = np.float64(labels[i]), weight[i] if weight.size > 0 else 1.0
-        weigh(t, c)
+        weigh(t, c * max(classes[0], classes[1]))
+        c *= classes[1] if y > 0.0 else classes[0]
         answers[n] = recent[n] if coin(seed, t[ROUNDS]) < t[CHANCE] else steady[n]
         missed = 1.0 if (steady[n] >= 0.0) != (y > 0.0) else 0.0
         wrong = 1.0 if (recent[n] >= 0.0) != (y > 0.0) else 0.0
         count_answer(t, answers[n], y, c)
         t[DRAWN] += c * wrong
         t[VOTED] += c * missed
-        t[EXPECTED] += c * (t[CHANCE] * wrong + (1.0 - t[CHANCE]) * missed)
+        _expect(t, t[CHANCE], wrong, missed, c)
         compare(t, missed, wrong, c)

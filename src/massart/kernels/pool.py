@@ -6,8 +6,9 @@ A row of W holds what all columns know about a feature, so one visit to a featur
                V_j / (1 + c x_j^2 V_j / r) when the first of them has a margin below 1: second order, diagonal, the same
                for features of any scale. Two descend the squared hinge loss, as AROW does (Crammer, Kulesza, Dredze
                2009), the second at a quarter of the pace; two the logistic loss. Conventional, for benign noise.
-    plain      FTRL on inverse-margin gradients, one per (noise rate, margin): Lemma 0 holds for them, so they are the
-               ones with a promise. The step is that of kernels/halfspace.py.
+    plain      FTRL on inverse-margin gradients, one per (noise rate, margin), with the constant coordinate or without:
+               Lemma 0 holds for them, so they are the ones with a mistake bound. The step is that of
+               kernels/halfspace.py.
     of late    the labels of the last rounds, without a look at the row: for streams that come sorted or in bursts.
     full       with few features: AROW with the full matrix, for features that are correlated,
     centred    and logistic descent on features less their mean, in units of their deviation, at three paces.
@@ -32,7 +33,14 @@ LATE: Final = 1
 FEW: Final = 64  # features up to which there are full and centred experts
 
 # how: float64 (HOW_SIZE,), what the pool was told
-UNIT, BIAS, VOTING, HOW_SIZE = range(4)
+(
+    UNIT,  # whether plain columns scale rows to norm 1
+    BIAS,  # the value of the constant coordinate, 0 without an intercept
+    VOTING,
+    NEGATIVE,  # the weight of rows labelled -1
+    POSITIVE,  # and of those labelled +1
+    HOW_SIZE,
+) = range(6)
 # S: float64 (COLUMN_SIZE, COLUMNS), what a plain column remembers besides theta, its weights up to SCALE
 (
     ETA,  # its noise rate
@@ -42,10 +50,15 @@ UNIT, BIAS, VOTING, HOW_SIZE = range(4)
     NORM2,  # |theta|^2
     SCALE,  # w = SCALE * theta; 1 for the diagonal columns
     SCALED,  # sum of c * SCALE: the running average of w is (SCALED * W - Z) / WEIGHT
+    CONSTANT,  # 1 if it has the constant coordinate, else 0
+    LINEAR,  # sum of <g, w>; this and the next three feed the certificate, as in kernels/halfspace.py
+    SPREAD,  # sum of eta (1 - eta) a^2, a = c (gamma + |x|) / m
+    LARGEST,  # largest a
+    INVERSE,  # sum of c * gamma / m
     COLUMN_SIZE,
-) = range(8)
+) = range(13)
 # C: float64 (CENTRED_SIZE, d + 1), the centred experts: their weights, the last for the constant, come after these
-MEAN, SPREAD, CENTRED_SIZE = 0, 1, 2 + CENTRED  # the mean and c * (x - mean)^2 summed, of each feature
+MEAN, DEVIATION, CENTRED_SIZE = 0, 1, 2 + CENTRED  # the mean and c * (x - mean)^2 summed, of each feature
 _RIDGE: Final = 100.0  # r of the diagonal columns
 _PACES: Final = (1.0, 0.25, 16.0, 4.0)
 _LATELY: Final = 1 / 16
@@ -58,12 +71,24 @@ _D, _C = np.uint64(DIAGONAL), np.uint64(COLUMNS)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
+def _unit(square: float, how: Any) -> float:
+    """The factor that scales a row to norm 1; 1 for an all-zero row and for rows taken as they are."""
+    return 1.0 / sqrt(square) if how[UNIT] != 0.0 and square > 0.0 else 1.0
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _length(square: float, how: Any) -> float:
+    """The length of a row so scaled."""
+    return (1.0 if square > 0.0 else 0.0) if how[UNIT] != 0.0 else sqrt(square)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
 def _measure(row: Any, bias: float, V: Any, q: Any) -> Any:
-    """|x|^2 and x.q, with q_j = V_j x_j left in q; nothing is changed yet, for the row may be refused."""
+    """|x|^2 without the constant and x.q, with q_j = V_j x_j left in q; no state changes, the row may be refused."""
     data, indices, start, stop, shift = row
     d = np.uint64(V.size - 1)
     q[d] = bias * (V[d] if V[d] > 0.0 else 1.0)
-    square, reach = bias * bias, bias * q[d]
+    square, reach = 0.0, bias * q[d]
     for p in range(start, stop):
         a, known = np.float64(data[p]), V[indices[p - shift]]
         ratio = known * a
@@ -104,14 +129,14 @@ def _dot(row: Any, bias: float, W: Any, dots: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _add(row: Any, bias: float, q: Any, b: Any, W: Any) -> None:
-    """W[j] += q_j b in the diagonal columns, x_j b in the plain ones."""
+def _add(row: Any, bias: float, q: Any, b: Any, constant: Any, W: Any) -> None:
+    """W[j] += q_j b in the diagonal columns, x_j b in the plain ones; the constant's entry, those that have it."""
     data, indices, start, stop, shift = row
     last = W.shape[0] - 1
     place = np.uint64(last) * _C
     add_lanes(W, place, b, _ZERO, q[last])
-    for c in range(_D, _C, _FOUR):
-        add_lanes(W, place + c, b, c, bias)
+    for c in range(DIAGONAL, COLUMNS):
+        W[last, c] += b[c] * constant[c] * bias
     for p in range(start, stop):
         a, place = np.float64(data[p]), np.uint64(indices[p - shift]) * _C
         add_lanes(W, place, b, _ZERO, q[p - start])
@@ -120,35 +145,49 @@ def _add(row: Any, bias: float, q: Any, b: Any, W: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _scale(S: Any, dots: Any, length2: float, c: float, plain: int, scores: Any) -> None:
+def _scale(S: Any, dots: Any, lengths: Any, heavy: float, plain: int, scores: Any) -> None:
     """The scores of all columns; the caps cover the row before its label is looked at."""
-    longest = c * sqrt(length2)
     for k in range(DIAGONAL, DIAGONAL + plain):
+        longest = heavy * (lengths[1] if S[CONSTANT, k] != 0.0 else lengths[0])
         if longest * (1.0 - S[ETA, k]) > S[CAP, k] * S[GAMMA, k]:
             S[CAP, k] = longest * (1.0 - S[ETA, k]) / S[GAMMA, k]
             S[SCALE, k] = 1.0 / sqrt(max(2.0 * (S[CAP, k] * S[CAP, k] + S[SQUARES, k]), S[NORM2, k]))
     for k in range(DIAGONAL + plain):
-        S[SCALED, k] += c * S[SCALE, k]
         scores[k] = S[SCALE, k] * dots[k]
 
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _steps(
-    S: Any, dots: Any, scores: Any, square: float, unit: float, reach: float, y: float, c: float, b: Any
-) -> None:
-    """The b of all columns: FTRL on inverse-margin gradients for the plain ones, as `_step` of kernels/halfspace.py."""
+    S: Any, dots: Any, scores: Any, squares: Any, units: Any, lengths: Any, reach: float, y: float, c: float,
+    heavy: float, b: Any,
+) -> None:  # fmt: skip
+    """The b of all columns: FTRL on inverse-margin gradients for the plain ones, as `_step` of kernels/halfspace.py.
+
+    Squared norms, factors that scale the row, and lengths so scaled are pairs: without the constant, with it.
+    """
     damped = 1.0 / (reach + _RIDGE / c)
     for k in range(2):
         b[k] = _PACES[k] * damped * y * max(0.0, 1.0 - y * scores[k])
     for k in range(2, DIAGONAL):
         b[k] = _PACES[k] * damped * y / (1.0 + exp(min(700.0, y * scores[k])))
-    length2 = square * unit * unit
     for k in range(DIAGONAL, COLUMNS):
+        with_constant = S[CONSTANT, k] != 0.0
+        square = squares[1] if with_constant else squares[0]
+        unit = units[1] if with_constant else units[0]
+        length = lengths[1] if with_constant else lengths[0]
+        eta, gamma = S[ETA, k], S[GAMMA, k]
+        score = S[SCALE, k] * dots[k] * unit
         sign = 1.0 if dots[k] >= 0.0 else -1.0
-        slope = 0.5 * c * ((1.0 - 2.0 * S[ETA, k]) * sign - y) / (S[SCALE, k] * abs(dots[k]) * unit + S[GAMMA, k])
-        S[SQUARES, k] += slope * slope * length2
+        inverse = 1.0 / (abs(score) + gamma)
+        slope = 0.5 * c * ((1.0 - 2.0 * eta) * sign - y) * inverse
+        S[SQUARES, k] += slope * slope * length * length
         b[k] = -slope * unit
         S[NORM2, k] = max(0.0, S[NORM2, k] + b[k] * (2.0 * dots[k] + b[k] * square))
+        S[LINEAR, k] += slope * score
+        a = heavy * (gamma + length) * inverse
+        S[SPREAD, k] += eta * (1.0 - eta) * a * a
+        S[LARGEST, k] = max(S[LARGEST, k], a)
+        S[INVERSE, k] += c * gamma * inverse
         S[SCALE, k] = 1.0 / sqrt(max(2.0 * (S[CAP, k] * S[CAP, k] + S[SQUARES, k]), S[NORM2, k]))
 
 
@@ -182,7 +221,7 @@ def _few_scores(x: Any, F: Any, C: Any, weight: float, z: Any, scores: Any) -> N
     """Scores of the full matrix's mean, its last row, and of the centred experts, whose features are left in z."""
     d = x.size - 1
     for j in range(d):
-        deviation = sqrt(C[SPREAD, j] / max(weight, LEAST))
+        deviation = sqrt(C[DEVIATION, j] / max(weight, LEAST))
         z[j] = (x[j] - C[MEAN, j]) / (deviation if deviation > LEAST else np.inf)
     z[d] = x[d]
     full, fast, middle, slow = 0.0, 0.0, 0.0, 0.0
@@ -214,7 +253,7 @@ def _few_steps(x: Any, y: float, c: float, t: Any, scores: Any, z: Any, F: Any, 
     for j in range(d):
         away = x[j] - C[MEAN, j]
         C[MEAN, j] += away * share
-        C[SPREAD, j] += c * away * (x[j] - C[MEAN, j])
+        C[DEVIATION, j] += c * away * (x[j] - C[MEAN, j])
 
     if y * scores[0] >= 1.0:
         return
@@ -270,27 +309,33 @@ def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, a
         else:
             start, stop, shift = np.uint64(indptr[i]), np.uint64(indptr[i + _ONE]), _ZERO
         row = data, indices, start, stop, shift
-        square, reach = _measure(row, bias, V, q)
-        if not (square < np.inf if how[UNIT] != 0.0 else square <= 1e100):
+        bare, reach = _measure(row, bias, V, q)
+        squares = bare, bare + bias * bias
+        if not (squares[1] < np.inf if how[UNIT] != 0.0 else squares[1] <= 1e100):
             return n
         y, c = np.float64(labels[i]), weight[i] if weight.size > 0 else 1.0
-        unit = 1.0 / sqrt(square) if how[UNIT] != 0.0 and square > 0.0 else 1.0
+        heavy = c * max(how[NEGATIVE], how[POSITIVE])  # the label is not known yet
+        units = _unit(squares[0], how), _unit(squares[1], how)
+        lengths = _length(squares[0], how), _length(squares[1], how)
 
         _dot(row, bias, W, dots)
-        _scale(S, dots, square * unit * unit, c, plain, scores)
-        scores[late] = bias * t[TREND]
+        _scale(S, dots, lengths, heavy, plain, scores)
+        scores[late] = t[TREND] if bias != 0.0 else 0.0
         if few:
             _spread_out(row, bias, x)
             _few_scores(x, F, C, t[WEIGHT], z, scores[late + LATE :])
-        weigh(t, c)
-        t[LONGEST2] = max(t[LONGEST2], square * unit * unit)
+        weigh(t, heavy)
+        t[LONGEST2] = max(t[LONGEST2], lengths[1] * lengths[1])
         answers[n], vote = answer(M, t, scores, how[VOTING], seed)
-        judge(M, t, scores, answers[n], vote, y, c, how[VOTING])
 
-        _steps(S, dots, scores, square, unit, reach, y, c, b)
-        _add(row, bias, q, b, W)
+        c *= how[POSITIVE] if y > 0.0 else how[NEGATIVE]
+        for k in range(DIAGONAL + plain):
+            S[SCALED, k] += c * S[SCALE, k]
+        judge(M, t, scores, answers[n], vote, y, c, how[VOTING])
+        _steps(S, dots, scores, squares, units, lengths, reach, y, c, heavy, b)
+        _add(row, bias, q, b, S[CONSTANT], W)
         if Z.size > 0:
-            _add(row, bias, q, b * S[SCALED], Z)
+            _add(row, bias, q, b * S[SCALED], S[CONSTANT], Z)
         # One visit in four, for four: variances change slowly, and divisions are what a visit costs.
         if y * scores[0] < 1.0 and t[ROUNDS] % 4.0 == 1.0:
             _shrink(row, bias, q, 4.0 * c, V)

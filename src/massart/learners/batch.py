@@ -47,6 +47,9 @@ class Learner(Protocol):
     def copy(self) -> Any:
         """An independent learner in the same state."""
 
+    def mark_unproved(self) -> None:
+        """Certify nothing from now on."""
+
 
 def canonical_order(
     rows: Rows, labels: NDArray[np.int64], weight: NDArray[np.float64], seed: int
@@ -78,16 +81,21 @@ def fit_batch(
     weight: NDArray[np.float64],
     passes: int,
     seed: int,
-    intercept: bool,
+    constant: float,
+    class_weight: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Learn the rows once with `learner`, go on with a copy for the other passes; return (classes, d + 1) weights.
 
-    Only the first pass meets rows whose labels are news, so only it counts in the learner's rounds, mistakes and
-    certificate, and a later `partial_fit` goes on from there.
+    Only the first pass meets rows whose labels have not been seen, so only it counts in the learner's rounds, mistakes
+    and certificate, and a later `partial_fit` goes on from there. Where weights ask for copies of rows even it does not:
+    then nothing is certified. `class_weight`, one per class, is the learner's own; here it weighs the mistakes that
+    decide between candidates. `constant` is the value of the constant coordinate, 0 without an intercept.
     """
     sizes = _sizes(X, weight)
     fresh = learner.copy() if sizes is not None else learner
     order, weight = canonical_order(rows, labels, weight, seed)
+    if order.size > np.count_nonzero(weight):
+        learner.mark_unproved()
     rng = np.random.default_rng(seed)
     average = learner.new_average()
     drawn: list[NDArray[np.float64]] = []
@@ -115,17 +123,18 @@ def fit_batch(
     candidates = np.concatenate([late, *drawn], axis=1)
     # The judges are rows in the canonical order, so that the choice depends on nothing but the rows either.
     judges = order[:_JUDGED].astype(np.int64)
-    best = _by_mistakes(candidates, X[judges], labels[judges], weight[judges])
+    cost = weight * class_weight[labels]
+    best = _by_mistakes(candidates, X[judges], labels[judges], cost[judges])
     if len(candidates) > 1:
         return candidates[:, best[0]].copy()  # the answer is the highest of several scores, not the sign of one
     judges = order[:_POLISHING].astype(np.int64)
-    return _polish(candidates[0, best[:_POLISHED]], X[judges], labels[judges], weight[judges], intercept)[None]
+    return _polish(candidates[0, best[:_POLISHED]], X[judges], labels[judges], cost[judges], constant)[None]
 
 
 def _sizes(X: Any, weight: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """(d,) root mean squares of the columns where they are not 0; None if they are all alike, within a factor of 10.
 
-    The learners with a promise take rows as they are. When columns are of very different size, passes after the first
+    The learners with a mistake bound take rows as they are. When columns are of very different size, passes after the first
     learn them in units of their own size instead; a row's meaning does not change with the units.
     """
     squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
@@ -141,11 +150,11 @@ def _divided(X: Any, sizes: NDArray[np.float64]) -> Any:
 
 
 def _polish(
-    candidates: NDArray[np.float64], X: Any, labels: NDArray[np.int64], weight: NDArray[np.float64], intercept: bool
+    candidates: NDArray[np.float64], X: Any, labels: NDArray[np.int64], weight: NDArray[np.float64], constant: float
 ) -> NDArray[np.float64]:
     """The candidate, (d + 1,), that makes the fewest mistakes after exact line searches along its coordinates."""
-    constant = np.full((len(labels), 1), float(intercept))
-    columns = sparse.hstack([sparse.csc_matrix(X, dtype=np.float64), constant], format="csc")
+    ones = np.full((len(labels), 1), float(constant != 0.0))
+    columns = sparse.hstack([sparse.csc_matrix(X, dtype=np.float64), ones], format="csc")
     entries = (columns.data, columns.indices.astype(np.int64), columns.indptr.astype(np.int64))
     # At any fixed step, none of so many coordinates is expected to pass by chance alone.
     doubt = float(np.sqrt(2 * np.log(2 * candidates.shape[1])))
@@ -155,7 +164,7 @@ def _polish(
         polished = candidate.copy()
         scores = np.asarray(columns @ polished)
         polishing.polish(entries, y, weight, scores, polished, doubt, _SWEEPS)
-        mistakes = float(weight @ ((scores >= 0.0) != (y > 0.0)))
+        mistakes = float(weight[(scores >= 0.0) != (y > 0.0)].sum())
         if mistakes < fewest:
             fewest, best = mistakes, polished
     return best
@@ -167,6 +176,8 @@ def _by_mistakes(
     """Numbers of the candidates, of (classes, candidates, d + 1) weights, from the fewest mistakes to the most."""
     classes, count, width = candidates.shape
     flat = candidates.reshape(classes * count, width)
-    scores = (np.asarray(X @ flat[:, :-1].T) + flat[:, -1]).reshape(-1, classes, count)
+    # Neither product by BLAS, whose sums come in an order of its own: the choice must not depend on the processor.
+    products = X @ flat[:, :-1].T if sparse.issparse(X) else np.einsum("ij,kj->ik", X, flat[:, :-1])
+    scores = (np.asarray(products) + flat[:, -1]).reshape(-1, classes, count)
     answers = scores[:, 0] >= 0.0 if classes == 1 else scores.argmax(axis=1)
-    return np.asarray(np.argsort(weight @ (answers != labels[:, None]), kind="stable"))
+    return np.asarray(np.argsort(np.einsum("i,ij->j", weight, answers != labels[:, None]), kind="stable"))

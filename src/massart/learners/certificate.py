@@ -1,7 +1,12 @@
-"""The promise, in numbers: what the theory says about the rounds seen, and whether they contradict it."""
+"""The certificate: what the theory says about the rounds seen, valid at every round, and whether they contradict it.
+
+docs/theory.md: Theorem 12 is the certificate of one halfspace, Theorem 13 that with class weights, Theorem 14 that of a
+pool, Theorem 16 the second test, which finds labels that say nothing.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import ceil, exp, inf, isfinite, log, log1p, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,22 +14,32 @@ from numpy.typing import NDArray
 from massart import theory
 from massart.kernels import halfspace as kernel
 from massart.kernels import mixture, pool
-from massart.learners.rules import deviation, regret_bound
+from massart.learners.rules import regret_bound
+
+SAYS_NOTHING, WITHIN, CONTRADICTS = "says nothing yet", "within the bound", "contradicts the declaration"
+_HALVINGS = 40  # of the interval in which a limit is searched
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is promised for the rounds seen if labels lie with probability at most `noise_rate` at margin `margin`.
+    """What is proved of the mistakes if labels are flipped with probability at most `noise_rate`, at margin `margin`.
 
-        E[mistakes] <= mistake_bound = noise_rate * rounds + regret_bound
-        P(mistakes <= confident_mistake_bound) >= confidence
+        E[mistakes] <= mistake_bound = noise_rate * rounds + regret_bound      (one halfspace: Theorem 12)
+        P(mistakes <= confident_mistake_bound at every round) >= confidence    (Theorems 12 and 14)
 
-    Both use the gradients really seen, so they are far below the worst case of `massart.theory`. Rounds and
-    mistakes are sums of sample weights when those were given. With more than two classes the bounds of the
-    halfspaces, one per class, add up: `noise_rate` is then the largest of theirs, `margin` the smallest.
-    `holds` is False when the mistakes exceed the confident bound: the stream cannot be what was declared. The
-    confidence is that of one look at a number of rounds fixed beforehand; who looks at every round and stops at the
-    first False has to ask for more of it.
+    Both use the path: the gradients really seen. A pool of several experts names its noise rate and margin after the
+    fact, so only the second statement is proved for it, and `mistake_bound` is the same number. Rounds and mistakes are
+    sums of weights when there are weights. With more than two classes the bounds of the halfspaces, one per class, add
+    up; `noise_rate` is then the largest of theirs, `margin` the smallest.
+
+    Parameters
+    ----------
+    evidence : an e-value: if the declaration is true, it exceeds 1 / (1 - confidence) at some round with probability
+        at most 1 - confidence, however often one looks. It may be multiplied over independent streams.
+    holds : False when the evidence does so: the declaration cannot be true. Never False if rows had unequal sample
+        weights, or were learned more than once: then the theorem need not apply, whatever the stream is.
+    constant_mistakes : what always answering the more frequent label so far would have got wrong.
+    applies : whether what the theorem assumes of weights and repetitions is known to hold.
     """
 
     rounds: float
@@ -36,52 +51,232 @@ class Certificate:
     confident_mistake_bound: float
     confidence: float
     holds: bool
+    evidence: float = 0.0
+    constant_mistakes: float = inf
+    applies: bool = True
 
-    def charged(self, price: float, mistakes: float) -> "Certificate":
-        """For whoever made these mistakes by following this learner at a price."""
-        paid = max(0.0, price)
-        surely = self.confident_mistake_bound + paid
-        return replace(
-            self,
-            mistakes=mistakes,
-            regret_bound=self.regret_bound + paid,
-            mistake_bound=self.mistake_bound + paid,
-            confident_mistake_bound=surely,
-            holds=self.holds and mistakes <= surely,
+    @property
+    def says_nothing(self) -> bool:
+        """Whether guessing the more frequent label, or a coin, is bounded as well as the learner is."""
+        return not self.confident_mistake_bound < min(self.constant_mistakes, self.rounds / 2)
+
+    @property
+    def verdict(self) -> str:
+        """One of "says nothing yet", "within the bound", "contradicts the declaration"."""
+        if not self.holds:
+            return CONTRADICTS
+        return SAYS_NOTHING if self.says_nothing or self._exceeded else WITHIN
+
+    @property
+    def _exceeded(self) -> bool:
+        return self.mistakes > self.confident_mistake_bound
+
+    @property
+    def rounds_needed(self) -> int | None:
+        """About how many rounds until the bound says something, if its excess goes on growing like sqrt(rounds).
+
+        None if it does not come: the noise rate is not below the share of the rarer label.
+        """
+        if self.rounds <= 0.0:
+            return None
+        room = min(self.constant_mistakes / self.rounds, 0.5) - self.noise_rate
+        excess = self.confident_mistake_bound - self.noise_rate * self.rounds
+        needed = excess * excess / (self.rounds * room * room) if room > 0.0 else inf
+        return ceil(needed) if isfinite(needed) else None
+
+    @property
+    def sentence(self) -> str:
+        """The verdict with its numbers, in one line: the same wherever a certificate is shown."""
+        seen = f"{self.mistakes:,.0f} mistakes in {self.rounds:,.0f} rounds"
+        declared = f"noise rate {self.noise_rate:.3g}, margin {self.margin:.2g}"
+        sure = f"{self.confident_mistake_bound:,.0f} at {self.confidence:.4g}"
+        if self.verdict == CONTRADICTS:
+            return (
+                f"{CONTRADICTS}: {seen}; the labels rule out {declared} at confidence {self.confidence:.4g}: "
+                "the noise rate is higher or the margin smaller"
+            )
+        if self.verdict == WITHIN:
+            expected = ""
+            if self.mistake_bound < self.confident_mistake_bound:
+                above = "more than" if self.mistakes > self.mistake_bound else "at most"
+                expected = f", {above} {self.mistake_bound:,.0f} expected"
+            return f"{WITHIN}: {seen}; at most {sure}{expected}, for {declared}"
+        if self._exceeded:
+            return f"{SAYS_NOTHING}: {seen}; the bound {sure} for {declared} is for weights that no label decides"
+        if self.rounds <= 0.0:
+            return f"{SAYS_NOTHING}: no round has been learned"
+        guess = f"always answering the more frequent label makes {self.constant_mistakes:,.0f}"
+        needed = self.rounds_needed
+        until = (
+            f"needs about {needed:,} rounds at this rate"
+            if needed is not None
+            else "no number of rounds is enough while the rarer label is no more frequent than the noise rate"
         )
+        return f"{SAYS_NOTHING}: {seen}, bound {sure} for {declared}; {guess}; {until}"
 
     def __str__(self) -> str:
-        """Three lines for people."""
-        verdict = (
-            "The mistakes agree with that."
-            if self.holds
-            else "They contradict it: this stream cannot be what you declared; raise noise_rate or lower margin."
-        )
-        return (
-            f"{self.mistakes:,.0f} mistakes in {self.rounds:,.0f} rounds\n"
-            f"With noise_rate {self.noise_rate:g} and margin {self.margin:g}: at most {self.mistake_bound:,.0f} "
-            f"expected, {self.confident_mistake_bound:,.0f} with probability {self.confidence:g}.\n"
-            f"{verdict}"
-        )
+        """The sentence."""
+        return self.sentence
+
+
+def _as_number(log_evidence: float) -> float:
+    return exp(min(log_evidence, 700.0))
+
+
+def _unequal(weight: float, heaviest: float, rounds: float) -> bool:
+    """Whether rows had different weights, from their sum, the largest, and their number."""
+    return abs(weight - heaviest * rounds) > 1e-9 * abs(weight)
+
+
+def _guess(weight: float, positives: float) -> float:
+    """The weight of the rarer label."""
+    return min(positives, weight - positives)
+
+
+def _before_class_weights(noise_rate: float, negative: float, positive: float) -> float:
+    """The inverse of theory.class_weight_noise_rate.
+
+    >>> round(_before_class_weights(theory.class_weight_noise_rate(0.2, 3.0), 3.0, 1.0), 9)
+    0.2
+    """
+    ratio = max(negative / positive, positive / negative)
+    return noise_rate / (noise_rate + ratio * (1.0 - noise_rate))
+
+
+def _class_weighted(arrays: NDArray[np.float64], negative: int, positive: int) -> bool:
+    return bool(arrays[negative] != arrays[positive])
+
+
+def path_regret(rule: NDArray[np.float64], s: NDArray[np.float64]) -> float:
+    """The largest regret against a point of the unit ball: on the path if the sum of gradients is known, else a bound.
+
+    sum <g, w> + |sum g|; for adagrad-norm and the paper's steps, whose sum of gradients is not kept, Theorems 1(c), 8.
+    """
+    if rule[kernel.KIND] in (kernel.FTRL, kernel.FIXED):
+        return float(s[kernel.LINEAR]) + sqrt(float(s[kernel.NORM2]))
+    return regret_bound(rule, s)
 
 
 def certify(rule: NDArray[np.float64], s: NDArray[np.float64], confidence: float) -> Certificate:
-    """The certificate of one halfspace."""
+    """The certificate of one halfspace: Theorem 12 of docs/theory.md."""
     theory.check_confidence(confidence)
-    noise_rate, regret = float(rule[kernel.ETA]), regret_bound(rule, s)
-    expected = noise_rate * float(s[kernel.WEIGHT]) + regret
-    surely = expected + deviation(rule, s, confidence)
+    noise_rate, margin = float(rule[kernel.ETA]), float(rule[kernel.GAMMA])
+    weight, wrong = float(s[kernel.WEIGHT]), float(s[kernel.WRONG])
+    regret, chance, log_evidence = 0.0, 0.0, -inf
+    if s[kernel.ROUNDS] > 0.0:
+        regret = path_regret(rule, s)
+        spreads = [(float(s[kernel.SPREAD]), float(s[kernel.LARGEST]))]
+        scale = float(s[kernel.FIRST]) * (1.0 + margin) / margin
+        chance = theory.anytime_deviation(confidence, spreads, scale)
+        log_evidence = theory.anytime_evidence(wrong - noise_rate * weight - regret, spreads, scale)
+    expected = noise_rate * weight + regret
+    applies = _applies(rule, s)
     return Certificate(
-        rounds=float(s[kernel.WEIGHT]),
-        mistakes=float(s[kernel.WRONG]),
+        rounds=weight,
+        mistakes=wrong,
         noise_rate=noise_rate,
-        margin=float(rule[kernel.GAMMA]),
+        margin=margin,
         regret_bound=regret,
         mistake_bound=expected,
-        confident_mistake_bound=surely,
+        confident_mistake_bound=expected + chance,
         confidence=confidence,
-        holds=bool(s[kernel.WRONG] <= surely),
+        holds=not applies or log_evidence < -log1p(-confidence),
+        evidence=_as_number(log_evidence),
+        constant_mistakes=_guess(weight, float(s[kernel.POSITIVES])),
+        applies=applies,
     )
+
+
+def _applies(rule: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
+    if s[kernel.UNPROVED] != 0.0:
+        return False
+    rounds, heaviest = float(s[kernel.ROUNDS]), float(s[kernel.HEAVIEST])
+    weight = _plain_weight(float(s[kernel.WEIGHT]), float(s[kernel.POSITIVES]), *rule[[kernel.NEGATIVE, kernel.POSITIVE]])
+    return not _unequal(weight, heaviest, rounds)
+
+
+def _plain_weight(weight: float, positives: float, negative: float, positive: float) -> float:
+    """The sum of weights if both labels had the heavier class weight."""
+    heavy = max(negative, positive)
+    return float((weight - positives) * (heavy / negative) + positives * (heavy / positive))
+
+
+def lower_noise_rate(rule: NDArray[np.float64], s: NDArray[np.float64], confidence: float) -> float:
+    """A lower confidence limit for the noise rate, at the declared margin: Theorems 12 and 16 of docs/theory.md."""
+    own = certify(rule, s, 1 - (1 - confidence) / 2)
+    if not own.applies or s[kernel.ROUNDS] == 0.0:
+        return 0.0
+    classes = float(rule[kernel.NEGATIVE]), float(rule[kernel.POSITIVE])
+    floor = _before_class_weights(own.noise_rate, *classes) if not own.holds else 0.0
+    if rule[kernel.KIND] not in (kernel.FTRL, kernel.FIXED) or _class_weighted(rule, kernel.NEGATIVE, kernel.POSITIVE):
+        return floor
+    margin = float(rule[kernel.GAMMA])
+    told = [(margin, 1.0 - 2.0 * own.noise_rate, sqrt(float(s[kernel.NORM2])), float(s[kernel.INVERSE]))]
+    longest = max(margin, sqrt(float(s[kernel.LONGEST2])))
+    weights = float(s[kernel.HEAVIEST]), float(s[kernel.FIRST])
+    return max(floor, _search(told, margin, longest, weights, 1 - (1 - confidence) / 2))
+
+
+Direction = tuple[float, float, float, float]  # margin, leak 1 - 2 noise rate, |theta| and sum of c margin / m of a learner
+
+
+def _direction(
+    noise_rate: float, margin: float, learners: Sequence[Direction], longest: float, weights: tuple[float, float]
+) -> float:
+    """ln of the mean over learners of their evidence against (noise_rate, margin): Theorem 16 of docs/theory.md."""
+    heaviest, first = weights
+    logs = [
+        theory.direction_evidence(
+            noise_rate, margin, 2.0 * own * norm, total, leak, heaviest=heaviest, longest=longest, scale=first
+        )
+        for own, leak, norm, total in learners
+    ]
+    highest = max(logs)
+    return highest if highest == -inf else highest + log(sum(exp(value - highest) for value in logs) / len(logs))
+
+
+def _search(
+    learners: Sequence[Direction], margin: float, longest: float, weights: tuple[float, float], confidence: float
+) -> float:
+    """The largest noise rate that `_direction` rules out; its evidence falls as the noise rate grows."""
+    enough = -log1p(-confidence)
+    low, high = 0.0, 0.5
+    if _direction(low, margin, learners, longest, weights) < enough:
+        return 0.0
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        if _direction(middle, margin, learners, longest, weights) < enough:
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+@dataclass(frozen=True)
+class _Expert:
+    """An expert of a pool with a mistake bound: its parameters, and what the rounds say about them."""
+
+    noise_rate: float
+    margin: float
+    constant: bool
+    regret: float
+    price: float  # what the answers were expected to lose beyond its mistakes
+    spreads: list[tuple[float, float]]
+    scale: float
+    log_evidence: float
+
+    def bound(self, weight: float) -> float:
+        return self.noise_rate * weight + self.regret + max(0.0, self.price)
+
+
+@dataclass(frozen=True)
+class Council:
+    """What a council of two learners adds to the certificate of its default."""
+
+    mistakes: float
+    expected: float  # sum of the probabilities of a mistake, before the coin
+    coins: float  # the coin's variance
+    heaviest: float
 
 
 def certify_mixture(
@@ -91,86 +286,175 @@ def certify_mixture(
     t: NDArray[np.float64],
     plain: int,
     confidence: float,
+    council: Council | None = None,
 ) -> Certificate:
-    """The certificate of a pool: that of an expert with a promise, plus the price paid for not knowing which.
+    """The certificate of a pool: Theorem 14 of docs/theory.md.
 
-    An expert whose own mistakes contradict its own parameters says nothing. Of the others, the one with the smallest
-    sum speaks: its bound, and what the answers were expected to lose beyond its mistakes. Theorem 7 of docs/theory.md
-    bounds that price beforehand when voting is "sample"; here it is measured.
+    Of the experts with a mistake bound that the rounds do not contradict, the one with the smallest bound is named.
+    Every expert has been given an equal share of the doubt beforehand, so naming one afterwards costs nothing more.
     """
     theory.check_confidence(confidence)
-    own, doubt = _own(how, S, M, t, plain, confidence)
-    coins = how[pool.VOTING] == mixture.SAMPLE
-    chance = float(np.sqrt(0.5 * t[mixture.WEIGHT2] * np.log(1 / doubt))) if coins else 0.0
-    price = {k: max(0.0, float(t[mixture.EXPECTED] - M[mixture.LOSS, k])) for k in own}
-    believable = [k for k in own if own[k].holds]
-    if believable:
-        speaker = min(believable, key=lambda k: own[k].mistake_bound + price[k])
+    mistakes = float(t[mixture.WRONG]) if council is None else council.mistakes
+    weight, rounds = float(t[mixture.WEIGHT]), float(t[mixture.ROUNDS])
+    experts = _experts(how, S, M, t, plain, council)
+    doubt = 1 - confidence
+    each = 1 - doubt / len(experts)
+    bounds = [
+        own.bound(weight) + (theory.anytime_deviation(each, own.spreads, own.scale) if rounds > 0.0 else 0.0)
+        for own in experts
+    ]
+    tried = list(zip(bounds, experts, strict=True))
+    open_ones = [pair for pair in tried if pair[1].log_evidence < log(len(experts) / doubt) and mistakes <= pair[0]]
+    open_ones = open_ones or [pair for pair in tried if pair[1].log_evidence < log(1 / doubt)]
+    if open_ones:
+        sure, named = min(open_ones, key=lambda pair: pair[0])
     else:
-        speaker = max(own, key=lambda k: (own[k].noise_rate, -own[k].margin))
-    spoken = own[speaker]
-    surely = spoken.confident_mistake_bound + price[speaker] + chance
+        sure, named = max(tried, key=lambda pair: (pair[1].noise_rate, -pair[1].margin))
+    evidence = min(own.log_evidence for own in experts)
+    applies = _pool_applies(how, t)
+    expected = named.bound(weight) if len(experts) == 1 else sure
     return Certificate(
-        rounds=float(t[mixture.WEIGHT]),
-        mistakes=float(t[mixture.WRONG]),
-        noise_rate=spoken.noise_rate,
-        margin=spoken.margin,
-        regret_bound=spoken.regret_bound + price[speaker],
-        mistake_bound=spoken.mistake_bound + price[speaker],
-        confident_mistake_bound=surely,
+        rounds=weight,
+        mistakes=mistakes,
+        noise_rate=named.noise_rate,
+        margin=named.margin,
+        regret_bound=named.regret + max(0.0, named.price),
+        mistake_bound=expected,
+        confident_mistake_bound=sure,
         confidence=confidence,
-        holds=bool(believable and t[mixture.WRONG] <= surely),
+        holds=not applies or evidence < -log(doubt),
+        evidence=_as_number(evidence),
+        constant_mistakes=_guess(weight, float(t[mixture.POSITIVES])),
+        applies=applies,
     )
 
 
-def least_noise_rate(
-    how: NDArray[np.float64], S: NDArray[np.float64], M: NDArray[np.float64], t: NDArray[np.float64], plain: int
-) -> float:
-    """The smallest noise rate of an expert whose mistakes do not contradict it (confidence 0.99); 0.5 if none."""
-    own, _ = _own(how, S, M, t, plain, 0.99)
-    return min((certificate.noise_rate for certificate in own.values() if certificate.holds), default=0.5)
+def _pool_applies(how: NDArray[np.float64], t: NDArray[np.float64]) -> bool:
+    if t[mixture.UNPROVED] != 0.0:
+        return False
+    classes = how[[pool.NEGATIVE, pool.POSITIVE]]
+    weight = _plain_weight(float(t[mixture.WEIGHT]), float(t[mixture.POSITIVES]), *classes)
+    return not _unequal(weight, float(t[mixture.HEAVIEST]), float(t[mixture.ROUNDS]))
 
 
-def _own(
+def _experts(
+    how: NDArray[np.float64],
+    S: NDArray[np.float64],
+    M: NDArray[np.float64],
+    t: NDArray[np.float64],
+    plain: int,
+    council: Council | None,
+) -> list[_Expert]:
+    """The experts with a mistake bound. Their evidence is the mean of that of Theorem 12, 14 and 16."""
+    weight, wrong, expected = (float(t[k]) for k in (mixture.WEIGHT, mixture.WRONG, mixture.EXPECTED))
+    chance = wrong - expected
+    coins = [(float(t[mixture.COINS]), float(t[mixture.HEAVIEST]))]
+    if council is not None:
+        chance += council.mistakes - council.expected
+        expected += council.expected - wrong
+        coins.append((council.coins, council.heaviest))
+    weighted = _class_weighted(how, pool.NEGATIVE, pool.POSITIVE)
+    experts = []
+    for k in range(pool.DIAGONAL, pool.DIAGONAL + plain):
+        noise_rate, margin = float(S[pool.ETA, k]), float(S[pool.GAMMA, k])
+        own, regret = float(M[mixture.LOSS, k]), float(S[pool.LINEAR, k]) + sqrt(float(S[pool.NORM2, k]))
+        spreads = [(float(S[pool.SPREAD, k]), float(S[pool.LARGEST, k]))]
+        scale = float(t[mixture.FIRST]) * (1.0 + margin) / margin
+        logs = [-inf]
+        if t[mixture.ROUNDS] > 0.0:
+            excess = own - noise_rate * weight - regret
+            logs = [
+                theory.anytime_evidence(excess, spreads, scale),
+                theory.anytime_evidence(excess + chance, spreads + coins, scale),
+            ]
+            if not weighted:
+                like = _directions(S, plain, bool(S[pool.CONSTANT, k]))
+                logs.append(_direction(noise_rate, margin, like, _longest(t, margin), _weights(t)))
+        highest = max(logs)
+        together = highest if highest == -inf else highest + log(sum(exp(v - highest) for v in logs) / len(logs))
+        constant = bool(S[pool.CONSTANT, k])
+        experts.append(
+            _Expert(noise_rate, margin, constant, regret, expected - own, spreads + coins, scale, together)
+        )
+    return experts
+
+
+def _directions(S: NDArray[np.float64], plain: int, constant: bool) -> list[Direction]:
+    """What Theorem 16 needs of the experts that have the constant coordinate, or of those that have not."""
+    columns = range(pool.DIAGONAL, pool.DIAGONAL + plain)
+    return [
+        (float(S[pool.GAMMA, k]), 1.0 - 2.0 * float(S[pool.ETA, k]), sqrt(S[pool.NORM2, k]), float(S[pool.INVERSE, k]))
+        for k in columns
+        if bool(S[pool.CONSTANT, k]) == constant
+    ]
+
+
+def _longest(t: NDArray[np.float64], margin: float) -> float:
+    return max(margin, sqrt(float(t[mixture.LONGEST2])))
+
+
+def _weights(t: NDArray[np.float64]) -> tuple[float, float]:
+    return float(t[mixture.HEAVIEST]), float(t[mixture.FIRST])
+
+
+def lower_pool_noise_rate(
     how: NDArray[np.float64],
     S: NDArray[np.float64],
     M: NDArray[np.float64],
     t: NDArray[np.float64],
     plain: int,
     confidence: float,
-) -> tuple[dict[int, Certificate], float]:
-    """The certificates of the experts with a promise, by column; each may fail with the probability also returned."""
-    doubt = (1 - confidence) / (plain + 1)  # one for each of them, one for the coins
-    columns = range(pool.DIAGONAL, pool.DIAGONAL + plain)
-    return {k: certify(*_alone(how, S, M, t, k), 1 - doubt) for k in columns}, doubt
+) -> float:
+    """A lower confidence limit for the noise rate, if the margin is at least the smallest of the pool's.
+
+    The smaller of the limits with and without the constant coordinate, each at its smallest margin: Theorems 12 and 16.
+    """
+    if t[mixture.ROUNDS] == 0.0 or not _pool_applies(how, t):
+        return 0.0
+    experts = _experts(how, S, M, t, plain, None)
+    half = (1 - confidence) / 2
+    limits = []
+    for constant in {own.constant for own in experts}:
+        alike = [own for own in experts if own.constant == constant]
+        margin = min(own.margin for own in alike)
+        at_margin = [own for own in alike if own.margin == margin]
+        out = [own.noise_rate for own in at_margin if own.log_evidence >= log(len(at_margin) / half)]
+        limit = _before_class_weights(max(out, default=0.0), float(how[pool.NEGATIVE]), float(how[pool.POSITIVE]))
+        if not _class_weighted(how, pool.NEGATIVE, pool.POSITIVE):
+            like = _directions(S, plain, constant)
+            limit = max(limit, _search(like, margin, _longest(t, margin), _weights(t), 1 - half))
+        limits.append(limit)
+    return min(limits)
 
 
-def _alone(
-    how: NDArray[np.float64], S: NDArray[np.float64], M: NDArray[np.float64], t: NDArray[np.float64], column: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Rule and state of an expert as if it had learned alone."""
-    rule, s = np.zeros(kernel.RULE_SIZE), np.zeros(kernel.STATE_SIZE)
-    rule[[kernel.KIND, kernel.UNIT, kernel.BIAS]] = kernel.FTRL, how[pool.UNIT], how[pool.BIAS]
-    rule[[kernel.ETA, kernel.GAMMA]] = S[[pool.ETA, pool.GAMMA], column]
-    s[[kernel.SQUARES, kernel.CAP]] = S[[pool.SQUARES, pool.CAP], column]
-    s[kernel.WRONG] = M[mixture.LOSS, column]
-    s[[kernel.ROUNDS, kernel.WEIGHT, kernel.WEIGHT2]] = t[[mixture.ROUNDS, mixture.WEIGHT, mixture.WEIGHT2]]
-    s[[kernel.HEAVIEST, kernel.LONGEST2]] = t[[mixture.HEAVIEST, mixture.LONGEST2]]
-    return rule, s
+def certify_classes(
+    classes: Sequence[Certificate],
+    lightest: Sequence[float],
+    totals: tuple[float, float, float],
+    confidence: float,
+) -> Certificate:
+    """The certificate of one halfspace per class: a wrong answer needs a wrong halfspace, so their bounds add up.
 
-
-def certify_classes(classes: Sequence[Certificate], wrong: float, confidence: float) -> Certificate:
-    """The certificate of one halfspace per class: a wrong answer needs a wrong halfspace, so their bounds add up."""
+    `classes` were asked for an equal share of the doubt each. `lightest` is the smaller of the two class weights of
+    each: a mistake weighs at least that much there. `totals` are the weights of all rows, of the wrong answers, and of
+    the most frequent class. Bounds are cut at the number of rounds.
+    """
     theory.check_confidence(confidence)
-    surely = sum(c.confident_mistake_bound for c in classes)
+    weight, wrong, most_frequent = totals
+    units = list(zip(classes, lightest, strict=True))
+    evidence = sum(c.evidence for c in classes) / len(classes)
+    applies = all(c.applies for c in classes)
     return Certificate(
-        rounds=classes[0].rounds,
+        rounds=weight,
         mistakes=wrong,
         noise_rate=max(c.noise_rate for c in classes),
         margin=min(c.margin for c in classes),
-        regret_bound=sum(c.regret_bound for c in classes),
-        mistake_bound=sum(c.mistake_bound for c in classes),
-        confident_mistake_bound=surely,
+        regret_bound=sum(c.regret_bound / unit for c, unit in units),
+        mistake_bound=min(weight, sum(c.mistake_bound / unit for c, unit in units)),
+        confident_mistake_bound=min(weight, sum(c.confident_mistake_bound / unit for c, unit in units)),
         confidence=confidence,
-        holds=all(c.holds for c in classes) and wrong <= surely,
+        holds=not applies or evidence < 1 / (1 - confidence),
+        evidence=evidence,
+        constant_mistakes=weight - most_frequent,
+        applies=applies,
     )

@@ -4,9 +4,9 @@ from typing import Any
 
 from massart.errors import InvalidParameterError
 from massart.learners.drift import Drifting
-from massart.learners.experts import FINE_MARGINS, FINE_NOISE_RATES, MARGINS, NOISE_RATES, VOTINGS, Experts
+from massart.learners.experts import VOTINGS, Experts, expert_grid
 from massart.learners.halfspace import Halfspace
-from massart.learners.rules import make_rule
+from massart.learners.rules import is_proved, make_rule, weighted_noise_rate
 
 __all__ = ["check_choice", "choose_learner"]
 
@@ -21,7 +21,9 @@ def choose_learner(
     optimizer: str = "auto",
     voting: str = "sample",
     fit_intercept: bool = True,
+    intercept_scaling: float = 1.0,
     normalize: bool = True,
+    class_weight: tuple[float, float] = (1.0, 1.0),
     seed: int = 0,
 ) -> Halfspace | Experts | Drifting:
     """One halfspace if noise rate and margin are known, else a pool of experts; two pools if it may forget.
@@ -31,16 +33,20 @@ def choose_learner(
     >>> type(choose_learner(5, noise_rate=0.1)).__name__, type(choose_learner(5, horizon=1000)).__name__
     ('Experts', 'Drifting')
     """
-    own: dict[str, Any] = {"fit_intercept": fit_intercept, "normalize": normalize}
+    own: dict[str, Any] = {
+        "fit_intercept": fit_intercept,
+        "intercept_scaling": intercept_scaling,
+        "normalize": normalize,
+        "class_weight": class_weight,
+    }
     if noise_rate is not None and margin is not None:
         return Halfspace(n_features, noise_rate, margin, horizon, update=update, optimizer=optimizer, **own)
-    grid: dict[str, Any] = {"noise_rates": NOISE_RATES, "margins": MARGINS}
-    if noise_rate is not None:
-        grid = {"noise_rates": (noise_rate,), "margins": FINE_MARGINS}
-    if margin is not None:
-        grid = {"noise_rates": FINE_NOISE_RATES, "margins": (margin,)}
-    options = {"voting": voting, "seed": seed, **grid, **own}
-    return Experts(n_features, **options) if horizon is None else Drifting(n_features, horizon, **options)
+    known = None if noise_rate is None else weighted_noise_rate(noise_rate, class_weight)
+    options = {"voting": voting, "seed": seed, "grid": expert_grid(known, margin, fit_intercept=fit_intercept), **own}
+    learner = Experts(n_features, **options) if horizon is None else Drifting(n_features, horizon, **options)
+    if noise_rate is not None and not is_proved(noise_rate, class_weight):
+        learner.mark_unproved()
+    return learner
 
 
 def check_choice(
@@ -51,6 +57,7 @@ def check_choice(
     update: str = "inverse-margin",
     optimizer: str = "auto",
     voting: str = "sample",
+    intercept_scaling: float = 1.0,
 ) -> None:
     """Refuse, by name, what no learner could be made of.
 
@@ -64,6 +71,7 @@ def check_choice(
         horizon,
         update=update,
         optimizer=optimizer,
+        intercept_scaling=intercept_scaling,
     )
     if noise_rate is None or margin is None:
         for name, value, only in (("update", update, "inverse-margin"), ("optimizer", optimizer, "auto")):

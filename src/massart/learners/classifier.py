@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -25,51 +26,74 @@ from massart.learners.rows import NO_WEIGHT, Rows, check_weights
 from massart.learners.summary import as_html, as_text
 
 Learner = Halfspace | Experts | Drifting | OneVsRest
+_LIGHTEST, _HEAVIEST = 1e-10, 1e10  # class weights
 _FORMATS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
 
 
 class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A linear classifier for streams whose labels lie: E[mistakes] <= noise_rate * T + O(sqrt(T) / margin).
+    """A linear classifier for streams whose labels are wrong, and not evenly.
 
     Labels may be flipped at each point with any probability up to `noise_rate`, and the points may be chosen by an
-    adversary who knows the weights. Nothing needs to be told or scaled. Learners with a promise scale each row to norm
-    1 together with its constant coordinate; that changes no sign of w.x, so `coef_` and `intercept_` apply to rows as
-    they are.
+    adversary who knows the weights. With noise_rate and margin given, after T rounds
+
+        E[mistakes] <= noise_rate * T + O(sqrt(T) / margin)                        (Theorem 1 of docs/theory.md)
+
+    Without them nothing needs to be known or scaled, and the bound is that of Theorem 7(e): it begins with the next
+    noise rate of a grid (0.05, 0.15, 0.3, 0.45), says nothing above 0.45 or below margin 1/128, and may say nothing
+    for the first hundred thousand rounds; `certificate()` tells where it stands. The bounds are about the answers given
+    inside `partial_fit`, each before its row is learned: `learn_predict` returns them, `mistakes_` counts them.
+    `predict` uses the weights as they are afterwards; nothing is proved for it.
 
     Parameters
     ----------
-    noise_rate : upper bound on the probability that a label lies, in [0, 1/2). None: several are tried.
-    margin : lower bound on |w*.x| / |x| for the best unit vector w*, in (0, 1]. None: several are tried.
-    horizon : None: all rounds count, and the promise holds at every one of them. With noise_rate and margin known, the
+    noise_rate : upper bound on the probability that a label is flipped, in [0, 1/2). None: several are tried.
+    margin : lower bound on |w*.z| for some unit vector w*, in (0, 1], where z is the row as it is learned: with its
+        constant coordinate, and scaled to norm 1. Without an intercept this is |w*.x| / |x|; with one, a target of that
+        margin g has g |x| / sqrt(|x|^2 + intercept_scaling^2) (Theorem 15). None: several are tried, half of them
+        without the constant, so that |w*.x| / |x| >= 1/128 is enough whatever the length of rows.
+    horizon : None: all rounds count, and the bound holds at every one of them. With noise_rate and margin known, the
         number of rounds to come. Otherwise the number of rounds after which the past may be forgotten, for a target
-        that moves; if it does not, that costs a logarithm.
+        that moves; if it does not, that costs a logarithm (Theorem 7(f)).
     update, optimizer : of a learner that knows noise_rate and margin. update "inverse-margin" (regret sqrt(T) / margin)
         or "paper" (Algorithm 1 as printed); optimizer "ftrl", "fixed" (needs horizon), "adagrad-norm", or "auto": ftrl
         without a horizon, else fixed.
     voting : how several experts give one answer. "sample" sometimes takes one of them by chance, which keeps the
-        promise against an adversary who knows all but the coming coin; "majority" has no coins and no such promise.
+        bound of Theorem 7(e) against an adversary who knows all but the coming coin; "majority" has no coins and no
+        such bound.
     fit_intercept : learn a constant term.
+    intercept_scaling : the value of the constant coordinate, see `margin`.
     normalize : scale rows to norm 1. If False, margin is in the units of the rows.
+    class_weight : None, or a dict from labels to weights. Mistakes then weigh what their label does, and the noise rate
+        that counts is theory.class_weight_noise_rate (Theorem 13); with more than two classes, each is weighed against
+        the rest, which weigh 1. "balanced" (`fit` only) takes the weights from the labels: nothing is certified then.
     passes : passes over the data that `fit` makes; `partial_fit` makes one.
     random_state : seed of the order of rows in `fit` and of the coins.
 
     Attributes
     ----------
     classes_, coef_ (1 or n_classes, n_features), intercept_, n_features_in_, feature_names_in_ : as in scikit-learn.
-    rounds_, mistakes_ : rows learned, and how many of them had been predicted wrongly just before. After `fit`,
-        those of its first pass: in later passes the labels are no news.
+    rounds_, mistakes_ : rows learned, and how many of them had been answered wrongly just before. After `fit`,
+        those of its first pass: in later passes the labels have been seen.
     n_iter_ : passes made.
-    noise_rate_, expert_weights_ : the smallest noise rate that the mistakes do not contradict, and how much each expert
-        is believed.
+    noise_rate_ : a lower confidence limit (99%, valid at every round) for the noise rate, if the margin is as declared,
+        or at least the smallest one tried; 0 while nothing can be said.
+    expert_weights_ : the weight of each expert.
 
     Notes
     -----
     Without noise_rate or margin, a dozen experts learn side by side: some for every noise rate and margin, with a
-    promise, and conventional ones, which scale features on their own. `mistakes_` counts the answers they gave
-    together, coins included; `predict` uses their vote, which is one halfspace: `coef_` and `intercept_`.
+    mistake bound, and conventional ones, which scale features on their own. `mistakes_` counts the answers they gave
+    together, coins included; `predict` uses their vote, which is one halfspace: `coef_` and `intercept_`. Rows are
+    scaled inside; `coef_` and `intercept_` apply to rows as they are.
+
+    `sample_weight` multiplies the cost of a row. The bounds hold for weights that are fixed before the label is seen,
+    also if they depend on the past (Theorem 12). They need not hold for weights that depend on the label, and whether
+    weights do cannot be seen: with unequal sample weights the certificate never says that the declaration is
+    contradicted. For weights by class use `class_weight`.
+
     `fit` takes the rows in an order of its own, which depends on the rows and on `random_state` alone, and predicts
     with the best on these rows among averaged, last and randomly drawn weights, after an exact line search on the
-    mistakes along each coordinate (two classes only).
+    mistakes along each coordinate (two classes only). Nothing is proved for that predictor.
 
     Examples
     --------
@@ -77,7 +101,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(5000, 20))
     >>> truth = X[:, 0] > X[:, 1]
-    >>> y = truth ^ (rng.random(5000) < 0.2 * (X[:, 2] > 0))  # labels lie, but only on one side
+    >>> y = truth ^ (rng.random(5000) < 0.2 * (X[:, 2] > 0))  # labels are flipped, but only on one side
     >>> clf = MassartClassifier(noise_rate=0.2, margin=0.05).partial_fit(X, y, classes=[False, True])
     >>> clf.rounds_, clf.mistakes_ < 0.2 * clf.rounds_, clf.certificate().holds
     (5000, True, True)
@@ -102,7 +126,9 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         optimizer: str = "auto",
         voting: str = "sample",
         fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
         normalize: bool = True,
+        class_weight: Any = None,
         passes: int = 5,
         random_state: Any = None,
     ) -> None:
@@ -113,7 +139,9 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.optimizer = optimizer
         self.voting = voting
         self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
         self.normalize = normalize
+        self.class_weight = class_weight
         self.passes = passes
         self.random_state = random_state
 
@@ -147,7 +175,10 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             # A row of weight 0 is absent; its label only has to be some valid number.
             labels = np.maximum(new_number[labels], 0)
             seed = self._draw_seed()
-            learner = self._new_learner(present.size, rows.width, seed)
+            class_weight = self._class_weights(classes[present], classes[present][labels[weight > 0]])
+            learner = self._new_learner(class_weight, rows.width, seed)
+            if isinstance(self.class_weight, str):  # taken from the labels, so known only with them
+                learner.mark_unproved()
             weights = fit_batch(
                 learner,
                 X,
@@ -157,7 +188,8 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 weight,
                 int(self.passes),
                 seed,
-                bool(self.fit_intercept),
+                float(self.intercept_scaling) if self.fit_intercept else 0.0,
+                class_weight,
             )
         self.classes_ = classes[present]
         self._learner, self._batch_weights = learner, weights
@@ -167,9 +199,42 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Predict each row, then learn it. `classes`, all labels that may ever come, is needed at the first call."""
+        """Answer each row, then learn it. `classes`, all labels that may ever come, is needed at the first call."""
+        self._answer_and_learn(X, y, classes, sample_weight)
+        return self
+
+    def learn_predict(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """`partial_fit` that returns the answers: the labels given to the rows, each before it was learned.
+
+        These are the answers that the mistake bound is about. Rows of weight 0 are not learned; their answer is that of
+        `predict` after the others.
+
+        >>> clf = MassartClassifier()
+        >>> clf.learn_predict([[1.0], [-1.0], [1.0], [-1.0]], [1, 0, 1, 0], classes=[0, 1]).tolist()
+        [1, 1, 1, 0]
+        >>> clf.mistakes_
+        1
+        """
+        answers, learned = self._answer_and_learn(X, y, classes, sample_weight)
+        if learned is None:
+            return np.asarray(self.classes_[answers])
+        every = self.predict(X)
+        every[learned] = self.classes_[answers]
+        return every
+
+    def _answer_and_learn(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+        """The numbers of the classes answered, and the rows they belong to, None for all."""
         with self._unchanged_on_refusal():
             self._check_parameters()
+            if isinstance(self.class_weight, str):
+                raise InvalidParameterError(
+                    f"class_weight={self.class_weight!r} needs all labels beforehand, which partial_fit does not have: "
+                    "give a dict of weights, such as compute_class_weight of scikit-learn makes from earlier rows"
+                )
             first = not hasattr(self, "_learner")
             if classes is not None:
                 classes = np.unique(np.asarray(classes))
@@ -194,12 +259,19 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 rows = rows.check()  # those of weight 0, too
                 weight = check_weights(sample_weight, rows.count)
                 order = np.flatnonzero(weight).astype(np.uint64)
-            learner = self._new_learner(known.size, rows.width, self._draw_seed()) if first else self._learner
-            learner.learn_rows(rows, self._targets(learner, labels), weight, order)
+            learner = self._learner if not first else None
+            if learner is None:
+                learner = self._new_learner(self._class_weights(known, known), rows.width, self._draw_seed())
+            if isinstance(learner, OneVsRest):
+                answers = learner.learn_rows(rows, labels, weight, order)
+            else:
+                scores = np.empty(rows.count if order is None else order.size)
+                learner.learn_rows(rows, self._targets(learner, labels), weight, order, scores=scores)
+                answers = (scores >= 0.0).astype(np.int64)
         self.classes_, self._learner = known, learner
         self._batch_weights = None
         self.n_iter_ = 1
-        return self
+        return answers, None if order is None else order.astype(np.int64)
 
     @contextmanager
     def _unchanged_on_refusal(self) -> Iterator[None]:
@@ -222,6 +294,8 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             value: object = getattr(self, name)
             if value is not None and not isinstance(value, Real):
                 raise InvalidParameterError(f"{name}={value!r}: give a number or None")
+        if not isinstance(self.intercept_scaling, Real):
+            raise InvalidParameterError(f"intercept_scaling={self.intercept_scaling!r}: give a number")
         check_choice(
             self.noise_rate,
             self.margin,
@@ -229,6 +303,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             update=self.update,
             optimizer=self.optimizer,
             voting=self.voting,
+            intercept_scaling=self.intercept_scaling,
         )
         passes: object = self.passes
         if not isinstance(passes, Integral) or int(passes) < 1:
@@ -243,9 +318,25 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _new_learner(self, classes: int, width: int, seed: int) -> Learner:
+    def _class_weights(self, classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
+        """One weight per class; `y` are the labels that "balanced" counts."""
+        try:
+            weights = np.asarray(compute_class_weight(self.class_weight, classes=classes, y=y), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidParameterError(
+                f"class_weight={self.class_weight!r}: give a dict from labels to weights, 'balanced' or None ({error})"
+            ) from None
+        if not ((weights >= _LIGHTEST) & (weights <= _HEAVIEST)).all():
+            raise InvalidParameterError(
+                f"class_weight={self.class_weight!r}: weights must lie between {_LIGHTEST:g} and {_HEAVIEST:g}"
+            )
+        return weights
+
+    def _new_learner(self, class_weight: NDArray[np.float64], width: int, seed: int) -> Learner:
+        classes = class_weight.size
         pools = 1 if classes == 2 else classes
         seeds = [seed] if pools == 1 else np.random.SeedSequence(seed).generate_state(pools, np.uint64)
+        pairs = [tuple(class_weight.tolist())] if pools == 1 else [(1.0, own) for own in class_weight.tolist()]
         members = [
             choose_learner(
                 width,
@@ -256,10 +347,12 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 optimizer=self.optimizer,
                 voting=self.voting,
                 fit_intercept=bool(self.fit_intercept),
+                intercept_scaling=float(self.intercept_scaling),
                 normalize=bool(self.normalize),
+                class_weight=pair,
                 seed=int(own),
             )
-            for own in seeds
+            for own, pair in zip(seeds, pairs, strict=True)
         ]
         return members[0] if pools == 1 else OneVsRest(members)
 
@@ -307,7 +400,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def mistakes_(self) -> int:
-        """Rows that were predicted wrongly just before they were learned."""
+        """Rows that were answered wrongly just before they were learned."""
         check_is_fitted(self, "_learner")
         return int(self._learner.mistakes)
 
@@ -326,19 +419,19 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[chosen])
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
-        """What the theory promises for the rounds counted by `rounds_`, and whether they contradict it."""
+        """What is proved of `mistakes_`, and whether they contradict what was declared; valid at every round."""
         check_is_fitted(self, "_learner")
         return self._learner.certificate(confidence)
 
     @property
     def noise_rate_(self) -> float:
-        """The smallest noise rate, of those tried, that the rounds seen do not contradict; 0.5 if there is none."""
+        """A lower confidence limit (99%, valid at every round) for the noise rate: see the class."""
         check_is_fitted(self, "_learner")
-        return self._learner.least_noise_rate()
+        return self._learner.lower_noise_rate()
 
     @property
     def expert_weights_(self) -> dict[Any, Any]:
-        """How much each expert is believed at present, most first; with several classes, a dict of these by class."""
+        """The weights of the experts, the largest first; with several classes, a dict of these by class."""
         check_is_fitted(self, "_learner")
         if isinstance(self._learner, OneVsRest):
             members = zip(self.classes_.tolist(), self._learner.members, strict=True)
@@ -346,7 +439,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._learner.shares()
 
     def summary(self) -> str:
-        """A few lines for people: what it has seen, what is promised, and whom it believes."""
+        """A few lines for people: what it has seen, what is proved of its mistakes, and the weights of its experts."""
         check_is_fitted(self, "_learner")
         return as_text(self)
 

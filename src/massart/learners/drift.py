@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from massart.errors import InvalidParameterError, ModelFileError
 from massart.kernels import mixture
 from massart.kernels import pool as kernel
-from massart.learners.certificate import Certificate
+from massart.learners.certificate import Certificate, Council
 from massart.learners.experts import Experts
 from massart.learners.rows import NO_WEIGHT, Rows
-from massart.learners.rules import check_arrays
+from massart.learners.rules import check_arrays, padded
 from massart.learners.widths import check_narrower
 
 _NOTHING, _NO_AVERAGE = np.empty(0), np.empty((0, 0))
@@ -25,7 +25,7 @@ _SPAN = 20  # horizons after which weights begin again at 1: exp(20) is far from
 # What grows with the weights of the rows.
 _TOTALS = (
     *("WEIGHT", "HEAVIEST", "WRONG", "EXPECTED", "DRAWN", "VOTED"),
-    *("GAP", "DRAWN_THEN", "BEST_THEN", "DOUBT", "HEARD"),
+    *("GAP", "DRAWN_THEN", "BEST_THEN", "DOUBT", "HEARD", "FIRST", "POSITIVES"),
 )
 
 
@@ -33,14 +33,15 @@ def fade(pool: Experts, factor: float) -> None:
     """Make all rows learned so far weigh `factor` times what they did."""
     t, S = pool._t, pool._S
     t[[getattr(mixture, name) for name in _TOTALS]] *= factor
-    t[mixture.WEIGHT2] *= factor * factor
+    t[[mixture.WEIGHT2, mixture.COINS]] *= factor * factor
     t[mixture.RATE] /= factor
     t[mixture.KEEP] = np.exp(-t[mixture.RATE]) if t[mixture.GAP] > 0.0 else 0.0
     pool._M[mixture.LOSS] *= factor
     plain = slice(kernel.DIAGONAL, None)
-    S[kernel.CAP, plain] *= factor
-    S[kernel.SQUARES, plain] *= factor * factor
-    S[kernel.NORM2, plain] *= factor * factor
+    for row in (kernel.CAP, kernel.LINEAR, kernel.LARGEST, kernel.INVERSE):
+        S[row, plain] *= factor
+    for row in (kernel.SQUARES, kernel.NORM2, kernel.SPREAD):
+        S[row, plain] *= factor * factor
     S[kernel.SCALE, plain] /= factor
     S[kernel.SCALED, : kernel.DIAGONAL] *= factor
     pool._W[:, plain] *= factor
@@ -49,7 +50,7 @@ def fade(pool: Experts, factor: float) -> None:
         # Its variances begin anew: scaled up, the rounding errors of what was subtracted would grow for ever.
         pool._F[:-1] = 0.0
         t[mixture.TIGHT] = 0.0
-        pool._C[kernel.SPREAD] *= factor
+        pool._C[kernel.DEVIATION] *= factor
 
 
 class Drifting:
@@ -108,7 +109,8 @@ class Drifting:
             self.recent.learn_rows(rows, y, grown, part, scores=recent[start:stop])
             start = stop
         answers = scores if scores.size else np.empty(taken.size)
-        mixture.convene_pair(steady, recent, (taken.size, taken, y, weight), self._seed(), self._t, answers)
+        batch, classes = (taken.size, taken, y, weight), np.array(self.class_weight)
+        mixture.convene_pair(steady, recent, batch, classes, self._seed(), self._t, answers)
 
     @staticmethod
     def _stretch(order: NDArray[np.uint64], longest: int) -> int:
@@ -169,14 +171,27 @@ class Drifting:
         return int(self._t[mixture.MISTAKES])
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
-        """What is promised if nothing moves: that of the pool that remembers, plus the council's price."""
-        return self.steady.certificate(confidence).charged(
-            float(self._t[mixture.EXPECTED] - self.steady._t[mixture.WRONG]), float(self._t[mixture.WRONG])
-        )
+        """What is proved if nothing moves: that of the pool that remembers, plus the council's price and coins."""
+        keys = (mixture.WRONG, mixture.EXPECTED, mixture.COINS, mixture.HEAVIEST)
+        return self.steady.certificate_with(Council(*(float(self._t[key]) for key in keys)), confidence)
 
-    def least_noise_rate(self) -> float:
-        """That of the pool that remembers."""
-        return self.steady.least_noise_rate()
+    def lower_noise_rate(self, confidence: float = 0.99) -> float:
+        """That of the pool that remembers: a limit if nothing moves."""
+        return self.steady.lower_noise_rate(confidence)
+
+    def mark_unproved(self) -> None:
+        """Certify nothing from now on: what the theorem assumes is known not to hold."""
+        self.steady.mark_unproved()
+
+    @property
+    def class_weight(self) -> tuple[float, float]:
+        """The weights of the labels -1 and +1."""
+        return self.steady.class_weight
+
+    @property
+    def positive_weight(self) -> float:
+        """The sum of the sample weights of rows labelled +1."""
+        return self.steady.positive_weight
 
     def shares(self) -> dict[str, float]:
         """How much each expert of the leading pool is believed at present."""
@@ -225,6 +240,10 @@ class Drifting:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Drifting":
         """The learner whose `arrays()` these are."""
+        t = arrays["totals"]
+        if t.shape == (mixture.COINS,):  # a file from before coins were counted: their variance is at most a quarter
+            new = [t[mixture.WEIGHT2] / 4, 1.0, t[mixture.WEIGHT] / 2, 0.0]
+            arrays = arrays | {"totals": padded(t, mixture.TOTAL_SIZE, new)}
         check_arrays(arrays, {"totals": (mixture.TOTAL_SIZE,), "horizon": (1,)})
         pools = [
             Experts.from_arrays(

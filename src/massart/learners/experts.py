@@ -1,8 +1,8 @@
 """A pool of learners of one halfspace, trained side by side and combined: no parameter to choose.
 
 With noise rate and margin unknown, pairs of a grid are experts: one whose noise rate is not below the true one and
-whose margin is not above it keeps its own promise. Conventional experts come on top, so that benign noise costs
-nothing. The answer makes, in expectation, hardly more mistakes than the best of them (Theorem 7 of docs/theory.md):
+whose margin is not above it keeps its mistake bound. Half of them do without the constant coordinate, which costs short
+rows their margin. Conventional experts come on top, so that benign noise costs nothing. The answer makes, in expectation, hardly more mistakes than the best of them (Theorem 7 of docs/theory.md):
 labels teach all experts alike, so nothing is explored. kernels/pool.py is the whole algorithm.
 """
 
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.kernels import mixture
 from massart.kernels import pool as kernel
-from massart.learners.certificate import Certificate, certify_mixture, least_noise_rate
+from massart.learners.certificate import Certificate, Council, certify_mixture, lower_pool_noise_rate
 from massart.learners.rows import NO_WEIGHT, Rows
-from massart.learners.rules import check_arrays, expert_name, make_rule
+from massart.learners.rules import check_arrays, check_intercept_scaling, expert_name, make_rule, padded
 from massart.learners.widths import check_narrower, check_wider, narrowed, widened
 
 # A rate too high by a factor of 2 or a margin too small by one of 8 costs an expert little: a coarse grid is enough.
@@ -26,6 +26,33 @@ MARGINS = (1 / 16, 1 / 128)
 # What is tried of one of them when the other is known.
 FINE_NOISE_RATES = (0.01, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.48)
 FINE_MARGINS = tuple(2.0**-k for k in range(1, 9))
+
+Grid = Sequence[tuple[float, float, bool]]  # noise rate, margin, whether it has the constant coordinate
+
+
+def expert_grid(noise_rate: float | None = None, margin: float | None = None, *, fit_intercept: bool = True) -> Grid:
+    """The experts with a mistake bound, of what is known: eight triples (noise rate, margin, constant coordinate).
+
+    With an intercept half of them do without the constant, so that a target through the origin keeps its margin
+    however short rows are.
+
+    >>> [pair[:2] for pair in expert_grid(fit_intercept=False)][:3]
+    [(0.05, 0.0625), (0.05, 0.0078125), (0.15, 0.0625)]
+    >>> expert_grid()[0], expert_grid()[4]
+    ((0.05, 0.0625, True), (0.05, 0.0078125, False))
+    """
+    if not fit_intercept:
+        rates = (noise_rate,) if noise_rate is not None else NOISE_RATES if margin is None else FINE_NOISE_RATES
+        margins = (margin,) if margin is not None else MARGINS if noise_rate is None else FINE_MARGINS
+        return [(rate, gamma, False) for rate in rates for gamma in margins]
+    if noise_rate is not None:
+        return [(noise_rate, gamma, constant) for constant in (True, False) for gamma in FINE_MARGINS[1::2]]
+    small = MARGINS if margin is None else (margin, margin)
+    return [
+        (rate, gamma, constant) for gamma, constant in zip(small, (True, False), strict=True) for rate in NOISE_RATES
+    ]
+
+
 MOST_EXPERTS = kernel.COLUMNS + kernel.LATE + 1 + kernel.CENTRED  # in a pool, with few features
 VOTINGS = {"sample": mixture.SAMPLE, "majority": mixture.MAJORITY}
 
@@ -48,10 +75,12 @@ class Experts:
     Parameters
     ----------
     n_features : number of coordinates of a row.
-    noise_rates, margins : every pair is an expert with a promise; at most 8 pairs.
-    voting : "sample" keeps the promise whatever the adversary knows; "majority" has no coins.
-    fit_intercept, normalize : as in `Halfspace`; `normalize` concerns the experts with a promise, the others scale
-        features on their own.
+    grid : the experts with a mistake bound, 1 to 8 triples (noise rate, margin, whether it has the constant coordinate);
+        None: `expert_grid`.
+    voting : "sample" keeps the bound of Theorem 7(e) whatever the adversary knows; "majority" has no coins.
+    fit_intercept, intercept_scaling, normalize, class_weight : as in `Halfspace`; `normalize` concerns the experts with
+        a mistake bound, the others scale features on their own. With class weights the noise rates of the grid are
+        those of weighted mistakes.
     seed : of the coins.
 
     Examples
@@ -67,27 +96,26 @@ class Experts:
         self,
         n_features: int,
         *,
-        noise_rates: Sequence[float] = NOISE_RATES,
-        margins: Sequence[float] = MARGINS,
+        grid: Grid | None = None,
         voting: str = "sample",
         fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
         normalize: bool = True,
+        class_weight: tuple[float, float] = (1.0, 1.0),
         seed: int = 0,
     ) -> None:
-        grid = [(noise_rate, margin) for noise_rate in noise_rates for margin in margins]
+        grid = expert_grid(fit_intercept=fit_intercept) if grid is None else grid
         if not 1 <= len(grid) <= kernel.PLAIN:
-            raise InvalidParameterError(
-                f"noise_rates and margins make {len(grid)} pairs: a pool holds 1 to {kernel.PLAIN} of them"
-            )
+            raise InvalidParameterError(f"grid has {len(grid)} experts: a pool holds 1 to {kernel.PLAIN} of them")
         if voting not in VOTINGS:
             raise InvalidParameterError(f"voting={voting!r}: choose one of {', '.join(map(repr, VOTINGS))}")
-        for noise_rate, margin in grid:
+        for noise_rate, margin, _ in grid:
             make_rule(noise_rate, margin)  # refuses values outside the theorem's range
         few = n_features <= kernel.FEW
         columns = np.zeros((kernel.COLUMN_SIZE, kernel.COLUMNS))
         columns[kernel.SCALE] = columns[kernel.GAMMA] = columns[kernel.CAP] = 1.0
         own = slice(kernel.DIAGONAL, kernel.DIAGONAL + len(grid))
-        columns[[kernel.ETA, kernel.GAMMA], own] = np.array(grid).T
+        columns[[kernel.ETA, kernel.GAMMA, kernel.CONSTANT], own] = np.array(grid, dtype=np.float64).T
         columns[kernel.CAP, own] = (1.0 - columns[kernel.ETA, own]) / columns[kernel.GAMMA, own]
         columns[kernel.SCALE, own] = 1.0 / np.sqrt(2.0 * columns[kernel.CAP, own] ** 2)
         experts = kernel.DIAGONAL + len(grid) + kernel.LATE + (1 + kernel.CENTRED if few else 0)
@@ -97,8 +125,9 @@ class Experts:
         totals[[mixture.TOTAL, mixture.TOTAL_THEN]] = members.shape[1]
         totals[[mixture.PRIOR, mixture.CHANCE]] = 0.5
         totals[mixture.FAVOUR] = 1.0
+        constant = check_intercept_scaling(intercept_scaling) if fit_intercept else 0.0
         arrays: dict[str, NDArray[Any]] = {
-            "how": np.array([float(normalize), float(fit_intercept), VOTINGS[voting]]),
+            "how": np.array([float(normalize), constant, VOTINGS[voting], *class_weight]),
             "weights": _aligned(n_features + 1, kernel.COLUMNS),
             "variances": np.zeros(n_features + 1),
             "columns": columns,
@@ -176,7 +205,7 @@ class Experts:
     def score(self, x: NDArray[Any]) -> float:
         """The score of the vote, which `predict` uses; `learn` may answer with an expert drawn by chance."""
         weights = self.leaders()[0]
-        return float(weights[:-1] @ x + weights[-1])
+        return float(np.einsum("j,j->", weights[:-1], np.asarray(x, dtype=np.float64)) + weights[-1])
 
     def predict(self, x: NDArray[Any]) -> int:
         """The sign of `score`."""
@@ -203,17 +232,41 @@ class Experts:
         return int(self._t[mixture.MISTAKES])
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
-        """What the theory promises for the rounds seen, and whether they contradict it."""
-        return certify_mixture(self._how, self._S, self._M, self._t, self._plain, confidence)
+        """What is proved of the mistakes so far, and whether they contradict the grid; valid at every round."""
+        return self.certificate_with(None, confidence)
 
-    def least_noise_rate(self) -> float:
-        """The smallest noise rate of an expert that its own mistakes do not contradict; 0.5 if there is none."""
-        return least_noise_rate(self._how, self._S, self._M, self._t, self._plain)
+    def certificate_with(self, council: Council | None, confidence: float) -> Certificate:
+        """The certificate of a council whose default is this pool."""
+        return certify_mixture(self._how, self._S, self._M, self._t, self._plain, confidence, council)
+
+    def lower_noise_rate(self, confidence: float = 0.99) -> float:
+        """A lower confidence limit for the noise rate, if the margin is one of the grid's at least; for every round.
+
+        0 while nothing can be said, and if rows had unequal sample weights.
+        """
+        return lower_pool_noise_rate(self._how, self._S, self._M, self._t, self._plain, confidence)
+
+    def mark_unproved(self) -> None:
+        """Certify nothing from now on: what the theorem assumes is known not to hold."""
+        self._t[mixture.UNPROVED] = 1.0
+
+    @property
+    def class_weight(self) -> tuple[float, float]:
+        """The weights of the labels -1 and +1."""
+        return float(self._how[kernel.NEGATIVE]), float(self._how[kernel.POSITIVE])
+
+    @property
+    def positive_weight(self) -> float:
+        """The sum of the sample weights of rows labelled +1."""
+        return float(self._t[mixture.POSITIVES] / self._how[kernel.POSITIVE])
 
     def shares(self) -> dict[str, float]:
         """How much each expert is believed at present, from the most to the least; they add up to 1."""
-        grid = self._S[:2, kernel.DIAGONAL : kernel.DIAGONAL + self._plain].T
-        names = [*_DIAGONAL_NAMES, *(expert_name(p, m) for p, m in grid), _LATE_NAME, *_FEW_NAMES]
+        columns = self._S[:, kernel.DIAGONAL : kernel.DIAGONAL + self._plain]
+        grid = columns[[kernel.ETA, kernel.GAMMA, kernel.CONSTANT]].T
+        plain = not self._how[kernel.BIAS]  # no expert has the constant: none needs to be told apart
+        bounded = (expert_name(p, m, constant=plain or bool(own)) for p, m, own in grid)
+        names = [*_DIAGONAL_NAMES, *bounded, _LATE_NAME, *_FEW_NAMES]
         shares = self._M[mixture.SHARE] / self._M[mixture.SHARE].sum()
         named = zip(names[: shares.size], shares, strict=True)
         return {name: float(share) for name, share in sorted(named, key=lambda pair: -pair[1])}
@@ -221,8 +274,10 @@ class Experts:
     def columns(self) -> NDArray[np.float64]:
         """(1, experts, n_features + 1): the weights of every expert, intercept last."""
         late = np.zeros((1, self._V.size))
-        late[0, -1] = self._how[kernel.BIAS] * self._t[mixture.TREND]
-        linear = np.concatenate([(self._W * self._S[kernel.SCALE]).T[: kernel.DIAGONAL + self._plain], late])
+        late[0, -1] = self._late
+        own = (self._W * self._S[kernel.SCALE]).T[: kernel.DIAGONAL + self._plain]
+        own[:, -1] *= self._how[kernel.BIAS]
+        linear = np.concatenate([own, late])
         if self._F.size:
             few = self._few_columns()
             known = min(few.shape[1] - 1, self.n_features)
@@ -231,14 +286,21 @@ class Experts:
             linear = np.concatenate([linear, wide])
         return np.asarray(linear[None])
 
+    @property
+    def _late(self) -> float:
+        """The intercept of the expert for recent labels; 0 without an intercept."""
+        return float(self._t[mixture.TREND]) if self._how[kernel.BIAS] else 0.0
+
     def _few_columns(self) -> NDArray[np.float64]:
         """(1 + CENTRED, columns at first + 1): the weights of the experts for few features."""
         d = self._F.shape[1] - 1
-        centred = self._C[kernel.CENTRED_SIZE - kernel.CENTRED :].copy()
-        deviation = np.sqrt(self._C[kernel.SPREAD, :d] / max(self._t[mixture.WEIGHT], 1e-300))
+        few = np.concatenate([self._F[-1:], self._C[kernel.CENTRED_SIZE - kernel.CENTRED :]])
+        few[:, d] *= self._how[kernel.BIAS]
+        deviation = np.sqrt(self._C[kernel.DEVIATION, :d] / max(self._t[mixture.WEIGHT], 1e-300))
+        centred = few[1:]
         centred[:, :d] /= np.where(deviation > 1e-200, deviation, np.inf)
-        centred[:, d] -= centred[:, :d] @ self._C[kernel.MEAN, :d]
-        return np.concatenate([self._F[-1:], centred])
+        centred[:, d] -= np.einsum("kj,j->k", centred[:, :d], self._C[kernel.MEAN, :d])  # no BLAS: a fixed order
+        return few
 
     def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """(1, columns, n_features + 1): the sum of weight * w over all rounds, and the sum of weights.
@@ -246,6 +308,7 @@ class Experts:
         `average` must have been given to `learn_rows` from the first round on.
         """
         total = (self._W * self._S[kernel.SCALED] - average).T[: kernel.DIAGONAL + self._plain]
+        total[:, -1] *= self._how[kernel.BIAS]
         return total[None], float(self._t[mixture.WEIGHT])
 
     def new_average(self) -> NDArray[np.float64]:
@@ -260,9 +323,9 @@ class Experts:
         # Neither columns() nor a copy of the weights, which may be hundreds of megabytes; and not `@`, which adds up in
         # an order that depends on the number of threads.
         vote = np.einsum("jk,k->j", self._W, factors)
-        vote[-1] += voice[late] * self._how[kernel.BIAS] * self._t[mixture.TREND]
+        vote[-1] = vote[-1] * self._how[kernel.BIAS] + voice[late] * self._late
         if self._F.size:
-            few = voice[late + kernel.LATE :] @ self._few_columns()
+            few = np.einsum("k,kj->j", voice[late + kernel.LATE :], self._few_columns())
             known = min(few.size - 1, self.n_features)
             vote[:known] += few[:known]
             vote[-1] += few[-1]
@@ -306,6 +369,7 @@ class Experts:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Experts":
         """The pool whose `arrays()` these are."""
+        arrays = arrays | _upgraded(arrays)
         width = arrays["variances"].size
         few = "full" in arrays or "centred" in arrays  # whatever the width is: it may have changed
         least = kernel.DIAGONAL + kernel.LATE + (1 + kernel.CENTRED if few else 0)
@@ -332,3 +396,22 @@ class Experts:
     def copy(self) -> "Experts":
         """An independent pool in the same state."""
         return Experts.from_arrays({name: array.copy() for name, array in self.arrays().items()})
+
+
+def _upgraded(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Arrays of a file from before certificates were valid at every round, as `_upgraded` of learners/halfspace.py."""
+    how, t = padded(arrays["how"], kernel.HOW_SIZE, [1.0, 1.0]), arrays["totals"]
+    S = arrays["columns"]
+    if t.shape != (mixture.COINS,) or S.shape != (kernel.CONSTANT, kernel.COLUMNS):
+        return {"how": how}
+    eta, gamma = S[kernel.ETA], S[kernel.GAMMA]
+    reach = (gamma + max(1.0, float(t[mixture.LONGEST2]) ** 0.5)) / gamma
+    regret = np.sqrt(2.0 * (S[kernel.CAP] ** 2 + S[kernel.SQUARES]))
+    linear = regret - np.sqrt(S[kernel.NORM2])
+    spread = eta * (1.0 - eta) * t[mixture.WEIGHT2] * reach**2
+    new = [np.ones_like(eta), linear, spread, t[mixture.HEAVIEST] * reach, np.zeros_like(eta)]
+    return {
+        "how": how,
+        "columns": padded(S, kernel.COLUMN_SIZE, new),
+        "totals": padded(t, mixture.TOTAL_SIZE, [t[mixture.WEIGHT2] / 4, 1.0, t[mixture.WEIGHT] / 2, 0.0]),
+    }

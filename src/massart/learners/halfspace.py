@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels import halfspace as kernel
-from massart.learners.certificate import Certificate, certify
+from massart.learners.certificate import Certificate, certify, lower_noise_rate
 from massart.learners.rows import LARGEST, NO_WEIGHT, SMALLEST, Rows, check_weights
-from massart.learners.rules import check_arrays, expert_name, initial_state, make_rule
+from massart.learners.rules import check_arrays, expert_name, initial_state, is_proved, make_rule, padded, regret_bound
 from massart.learners.widths import check_narrower, check_wider, narrowed, widened
 
 _NOTHING = np.empty(0)
@@ -20,19 +20,28 @@ _FLOAT64 = np.dtype(np.float64)
 class Halfspace:
     """Predict sign(w.x), learn w so that E[mistakes] <= noise_rate * T + O(sqrt(T) / margin).
 
-    Labels are -1 and +1, sign(0) is +1. A row costs time linear in its non-zeros, whatever `n_features` is.
+    That is Theorem 1 of docs/theory.md, about the predictions made just before each row is learned: those that `learn`
+    and `learn_many` return as scores. It holds if labels are flipped with probability at most `noise_rate`, each flip
+    independent of the past, and the margin is at least `margin`. Labels are -1 and +1, sign(0) is +1. A row costs time
+    linear in its non-zeros, whatever `n_features` is.
 
     Parameters
     ----------
     n_features : number of coordinates of a row.
-    noise_rate : upper bound on the probability that a label lies, in [0, 1/2).
-    margin : lower bound on |w*.x| / |x| for the best unit vector w*, in (0, 1].
+    noise_rate : upper bound on the probability that a label is flipped, in [0, 1/2).
+    margin : lower bound on |w*.z| for some unit vector w*, in (0, 1], where z is the row as it is learned: with its
+        constant coordinate if there is an intercept, and scaled to norm 1 if `normalize`. Without an intercept this is
+        |w*.x| / |x|. With one, a target w.x of margin |w.x| / |x| >= g has g |x| / sqrt(|x|^2 + intercept_scaling^2):
+        little if rows are short (Theorem 15 of docs/theory.md, `theory.scaled_margin`).
     horizon : number of rounds to come; None when it is not known.
     update : "inverse-margin" (regret of order sqrt(T) / margin) or "paper" (Algorithm 1 as printed).
     optimizer : "ftrl", "fixed" (needs horizon), "adagrad-norm", or "auto": ftrl without a horizon, else fixed.
-    fit_intercept : add a coordinate that is always 1.
-    normalize : scale each row, with its constant coordinate, to norm 1. The sign of w.x stays what it was and the
-        margin can only grow.
+    fit_intercept : add a constant coordinate.
+    intercept_scaling : its value. Near the usual length of a row it costs the margin least.
+    normalize : scale each row, with its constant coordinate, to norm 1. The sign of w.x stays what it was. If False,
+        the margin is in the units of the rows, and the bound of Theorem 1 is for rows of norm at most 1.
+    class_weight : weights of the labels -1 and +1. Mistakes are then counted so weighted, and the noise rate that counts
+        is `theory.class_weight_noise_rate` (Theorem 13 of docs/theory.md).
 
     Examples
     --------
@@ -56,7 +65,9 @@ class Halfspace:
         update: str = "inverse-margin",
         optimizer: str = "auto",
         fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
         normalize: bool = True,
+        class_weight: tuple[float, float] = (1.0, 1.0),
     ) -> None:
         if n_features < 0:
             raise InvalidParameterError(f"n_features={n_features}: give the number of columns, 0 or more")
@@ -67,9 +78,13 @@ class Halfspace:
             update=update,
             optimizer=optimizer,
             fit_intercept=fit_intercept,
+            intercept_scaling=intercept_scaling,
             normalize=normalize,
+            class_weight=class_weight,
         )
         self._set(rule, np.zeros(n_features + 1), initial_state(rule))
+        if not is_proved(noise_rate, class_weight):
+            self.mark_unproved()
 
     def _set(self, rule: NDArray[np.float64], v: NDArray[np.float64], s: NDArray[np.float64]) -> None:
         self._rule = rule  # (RULE_SIZE,) what it was told
@@ -185,12 +200,29 @@ class Halfspace:
         return int(self._s[kernel.MISTAKES])
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
-        """What the theory promises for the rounds seen, and whether they contradict it."""
+        """What is proved of the mistakes so far, and whether they contradict the declaration; valid at every round."""
         return certify(self._rule, self._s, confidence)
 
-    def least_noise_rate(self) -> float:
-        """The noise rate it was told, or 0.5 if its mistakes contradict it."""
-        return float(self._rule[kernel.ETA]) if self.certificate().holds else 0.5
+    def lower_noise_rate(self, confidence: float = 0.99) -> float:
+        """A lower confidence limit for the noise rate, if the margin is as declared; valid at every round.
+
+        0 while nothing can be said, and if rows had unequal sample weights.
+        """
+        return lower_noise_rate(self._rule, self._s, confidence)
+
+    def mark_unproved(self) -> None:
+        """Certify nothing from now on: what the theorem assumes is known not to hold."""
+        self._s[kernel.UNPROVED] = 1.0
+
+    @property
+    def class_weight(self) -> tuple[float, float]:
+        """The weights of the labels -1 and +1."""
+        return float(self._rule[kernel.NEGATIVE]), float(self._rule[kernel.POSITIVE])
+
+    @property
+    def positive_weight(self) -> float:
+        """The sum of the sample weights of rows labelled +1."""
+        return float(self._s[kernel.POSITIVES] / self._rule[kernel.POSITIVE])
 
     def shares(self) -> dict[str, float]:
         """Itself: it is its only expert."""
@@ -198,14 +230,20 @@ class Halfspace:
 
     def columns(self) -> NDArray[np.float64]:
         """(1, 1, n_features + 1): w with its intercept, as one class with one expert."""
-        return np.asarray(self._s[kernel.SCALE] * self._v)[None, None, :]
+        return self._with_intercept(self._s[kernel.SCALE] * self._v)
+
+    def _with_intercept(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The last weight belongs to the constant coordinate: times its value it is the intercept."""
+        weights[-1] *= self._rule[kernel.BIAS]
+        return weights[None, None, :]
 
     def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """(1, 1, n_features + 1): the sum of weight * w over all rounds, and the sum of weights.
 
         `average` must have been given to `learn_rows` from the first round on.
         """
-        return (self._s[kernel.SCALED] * self._v - average)[None, None, :], float(self._s[kernel.WEIGHT])
+        total = self._with_intercept(self._s[kernel.SCALED] * self._v - average)
+        return total, float(self._s[kernel.WEIGHT])
 
     def new_average(self) -> NDArray[np.float64]:
         """Zeros of the shape that `learn_rows(average=...)` takes."""
@@ -239,6 +277,7 @@ class Halfspace:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Halfspace":
         """The learner whose `arrays()` these are."""
+        arrays = arrays | _upgraded(arrays["rule"], arrays["state"])
         check_arrays(
             arrays, {"rule": (kernel.RULE_SIZE,), "weights": (arrays["weights"].size,), "state": (kernel.STATE_SIZE,)}
         )
@@ -249,3 +288,22 @@ class Halfspace:
     def copy(self) -> "Halfspace":
         """An independent learner in the same state."""
         return Halfspace.from_arrays({name: array.copy() for name, array in self.arrays().items()})
+
+
+def _upgraded(rule: NDArray[np.float64], s: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """Rule and state of a file from before certificates were valid at every round: what is unknown is bounded.
+
+    Each number is at least what it would have been, but the sum of inverses, which may only be too small. So what a
+    certificate says stays true.
+    """
+    rule = padded(rule, kernel.RULE_SIZE, [1.0, 1.0])
+    if rule.shape == (kernel.RULE_SIZE,) and s.shape == (kernel.LINEAR,):
+        noise_rate, floor = float(rule[kernel.ETA]), float(rule[kernel.GAMMA])
+        if rule[kernel.KIND] == kernel.PAPER:
+            noise_rate, floor = 0.5, float(s[kernel.FLOOR]) or floor
+        reach = (floor + max(1.0, float(s[kernel.LONGEST2]) ** 0.5)) / floor
+        linear = regret_bound(rule, s) - float(s[kernel.NORM2]) ** 0.5
+        spread = noise_rate * (1.0 - noise_rate) * float(s[kernel.WEIGHT2]) * reach * reach
+        largest = float(s[kernel.HEAVIEST]) * reach
+        s = padded(s, kernel.STATE_SIZE, [linear, spread, largest, 0.0, 1.0, float(s[kernel.WEIGHT]) / 2, 0.0])
+    return {"rule": rule, "state": s}

@@ -141,6 +141,9 @@ def _from_classifier(model: "MassartClassifier") -> tuple[dict[str, Any], dict[s
 
 def _number_or_text(name: str, value: Any) -> Any:
     value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, dict):  # class weights: JSON knows no keys but text
+        labels = _plain(np.array([k.item() if hasattr(k, "item") else k for k in value], dtype=object))
+        return {"labels": labels, "weights": [_number_or_text(name, weight) for weight in value.values()]}
     if value is not None and not isinstance(value, str) and not (isinstance(value, Real) and isfinite(value)):
         raise ModelFileError(f"save cannot write {name}={value!r}: parameters must be finite numbers, text or None")
     return value
@@ -165,7 +168,11 @@ def _check_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
 
 
 def _to_classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "MassartClassifier":
-    model = _classifier()(**meta["parameters"])
+    parameters = dict(meta["parameters"])
+    weights = parameters.get("class_weight")
+    if isinstance(weights, dict):
+        parameters["class_weight"] = dict(zip(weights["labels"], weights["weights"], strict=True))
+    model = _classifier()(**parameters)
     for name in _NOTES:
         if not isinstance(meta.get(name, {}), dict):
             raise TypeError(f"{name} is not a table of settings")

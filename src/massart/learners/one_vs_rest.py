@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from massart import theory
 from massart.errors import ModelFileError
 from massart.learners.certificate import Certificate, certify_classes
 from massart.learners.rows import NO_WEIGHT, Rows
-from massart.learners.rules import check_arrays
+from massart.learners.rules import check_arrays, padded
 
-_ROUNDS, _MISTAKES, _WRONG, _SIZE = range(4)
+_ROUNDS, _MISTAKES, _WRONG, _WEIGHT, _SIZE = range(5)
 
 
 class OneVsRest:
@@ -20,14 +21,14 @@ class OneVsRest:
     >>> from massart.learners.halfspace import Halfspace
     >>> learner = OneVsRest([Halfspace(2, 0.1, 0.1) for _ in range(3)])
     >>> X = np.array([[1.0, 0.0], [-1.0, 1.0], [-1.0, -1.0]] * 20)
-    >>> learner.learn_rows(Rows.of(X), np.array([0, 1, 2] * 20))
+    >>> answers = learner.learn_rows(Rows.of(X), np.array([0, 1, 2] * 20))
     >>> learner.rounds, learner.mistakes < 20
     (60, True)
     """
 
     def __init__(self, members: Sequence[Any]) -> None:
         self.members: list[Any] = list(members)
-        self._t = np.zeros(_SIZE)  # rounds, mistakes, sum of weights over mistakes
+        self._t = np.zeros(_SIZE)  # rounds, mistakes, sums of sample weights over mistakes and over all rows
 
     def learn_rows(
         self,
@@ -36,8 +37,11 @@ class OneVsRest:
         weight: NDArray[np.float64] = NO_WEIGHT,
         order: NDArray[np.uint64] | None = None,
         average: Sequence[Any] | None = None,
-    ) -> None:
-        """Answer, then learn, rows in the given order, all or none: every member refuses the same rows."""
+    ) -> NDArray[np.int64]:
+        """Answer, then learn, rows in the given order, all or none: every member refuses the same rows.
+
+        Returns the answers, numbers of classes.
+        """
         count = rows.count if order is None else order.size
         highest, answers = np.full(count, -np.inf), np.zeros(count, np.int64)
         scores = np.empty(count)
@@ -52,6 +56,8 @@ class OneVsRest:
         self._t[_ROUNDS] += count
         self._t[_MISTAKES] += np.count_nonzero(wrong)
         self._t[_WRONG] += weight[taken][wrong].sum() if weight.size else np.count_nonzero(wrong)
+        self._t[_WEIGHT] += weight[taken].sum() if weight.size else count
+        return answers
 
     @property
     def rounds(self) -> int:
@@ -64,13 +70,26 @@ class OneVsRest:
         return int(self._t[_MISTAKES])
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
-        """What the theory promises for the rounds seen, and whether they contradict it."""
+        """What is proved of the wrong answers so far: the bounds of the members add up. Valid at every round."""
+        theory.check_confidence(confidence)
         each = 1 - (1 - confidence) / len(self.members)
-        return certify_classes([m.certificate(each) for m in self.members], float(self._t[_WRONG]), confidence)
+        most_frequent = max(member.positive_weight for member in self.members)
+        return certify_classes(
+            [member.certificate(each) for member in self.members],
+            [min(member.class_weight) for member in self.members],
+            (float(self._t[_WEIGHT]), float(self._t[_WRONG]), most_frequent),
+            confidence,
+        )
 
-    def least_noise_rate(self) -> float:
-        """The largest of its members'."""
-        return max(float(member.least_noise_rate()) for member in self.members)
+    def lower_noise_rate(self, confidence: float = 0.99) -> float:
+        """The largest of its members', each at its share of the doubt: some member's labels are flipped so often."""
+        each = 1 - (1 - confidence) / len(self.members)
+        return max(float(member.lower_noise_rate(each)) for member in self.members)
+
+    def mark_unproved(self) -> None:
+        """Certify nothing from now on: what the theorem assumes is known not to hold."""
+        for member in self.members:
+            member.mark_unproved()
 
     def columns(self) -> NDArray[np.float64]:
         """(classes, experts, n_features + 1): the weights of every expert, intercept last."""
@@ -97,7 +116,6 @@ class OneVsRest:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], kind: type[Any]) -> "OneVsRest":
         """The learner whose `arrays()` these are, with members of this kind."""
-        check_arrays(arrays, {"totals": (_SIZE,)})
         parts: dict[int, dict[str, NDArray[Any]]] = {}
         for name, array in arrays.items():
             number, dot, part = name.partition(".")
@@ -106,7 +124,10 @@ class OneVsRest:
         if sorted(parts) != list(range(len(parts))) or len(parts) < 2:
             raise ModelFileError("the arrays are not those of one learner per class")
         learner = cls([kind.from_arrays(parts[k]) for k in range(len(parts))])
-        learner._t = arrays["totals"]
+        # A file from before the weights of all rows were counted: its members know them.
+        totals = padded(arrays["totals"], _SIZE, [learner.members[0].certificate().rounds])
+        check_arrays({"totals": totals}, {"totals": (_SIZE,)})
+        learner._t = totals
         return learner
 
     def copy(self) -> "OneVsRest":

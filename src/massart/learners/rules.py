@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from massart import theory
 from massart.errors import InvalidParameterError, ModelFileError
 from massart.kernels import halfspace as kernel
-from massart.learners.rows import SMALLEST
+from massart.learners.rows import LARGEST, SMALLEST
 
 UPDATES = ("inverse-margin", "paper")
 OPTIMIZERS = ("auto", "ftrl", "fixed", "adagrad-norm")
 _KINDS = {"ftrl": kernel.FTRL, "fixed": kernel.FIXED, "adagrad-norm": kernel.ADAGRAD}
 
+_MOST_WEIGHTED = 0.49  # the largest noise rate that class weights may make
 _CHECKED = 1 << 16  # rows of an array that are looked at together
 
 
@@ -25,14 +26,22 @@ def make_rule(
     update: str = "inverse-margin",
     optimizer: str = "auto",
     fit_intercept: bool = True,
+    intercept_scaling: float = 1.0,
     normalize: bool = True,
+    class_weight: tuple[float, float] = (1.0, 1.0),
 ) -> NDArray[np.float64]:
     """The rule vector of one halfspace; every value outside its theorem's range is refused by name.
 
+    `class_weight` are the weights of the labels -1 and +1; the noise rate is raised accordingly (Theorem 13).
+
     >>> make_rule(0.1, 0.05).tolist()
-    [0.0, 0.1, 0.05, 0.0, 1.0, 1.0]
+    [0.0, 0.1, 0.05, 0.0, 1.0, 1.0, 1.0, 1.0]
+    >>> make_rule(0.2, 0.05, class_weight=(1.0, 2.0)).round(3).tolist()
+    [0.0, 0.333, 0.05, 0.0, 1.0, 1.0, 1.0, 2.0]
     """
     theory.gradient_cap(noise_rate, margin)  # refuses a noise rate or a margin out of range
+    check_intercept_scaling(intercept_scaling)
+    noise_rate = weighted_noise_rate(noise_rate, class_weight)
     if horizon is not None and not (np.isfinite(horizon) and horizon >= 1):
         raise InvalidParameterError(
             f"horizon={horizon!r}: give the number of rounds to come (1 or more), or None when it is not known"
@@ -62,16 +71,47 @@ def make_rule(
                     "When it is not known, use optimizer='ftrl'"
                 )
             pace = theory.fixed_step(noise_rate, margin, horizon)
-    return np.array([kind, noise_rate, margin, pace, float(normalize), float(fit_intercept)])
+    constant = float(intercept_scaling) if fit_intercept else 0.0
+    return np.array([kind, noise_rate, margin, pace, float(normalize), constant, *class_weight])
 
 
-def expert_name(noise_rate: float, margin: float) -> str:
-    """How a learner with a promise is called among others.
+def weighted_noise_rate(noise_rate: float, class_weight: tuple[float, float]) -> float:
+    """The noise rate of mistakes that weigh what their label does, of the weights of -1 and +1 (Theorem 13).
 
-    >>> expert_name(0.05, 1 / 16)
-    'promise, noise 0.05, margin 0.062'
+    From one half on nothing is proved, as `is_proved` tells; the step then uses a rate just below it.
+
+    >>> weighted_noise_rate(0.2, (1.0, 2.0)), weighted_noise_rate(0.2, (1.0, 100.0))
+    (0.3333333333333333, 0.49)
     """
-    return f"promise, noise {noise_rate:g}, margin {margin:.2g}"
+    negative, positive = class_weight
+    if negative == positive:
+        return noise_rate
+    return max(noise_rate, min(_MOST_WEIGHTED, theory.class_weight_noise_rate(noise_rate, positive / negative)))
+
+
+def is_proved(noise_rate: float, class_weight: tuple[float, float]) -> bool:
+    """Whether weighted mistakes have a noise rate for which Theorem 13 says something."""
+    negative, positive = class_weight
+    return negative == positive or theory.class_weight_noise_rate(noise_rate, positive / negative) <= _MOST_WEIGHTED
+
+
+def check_intercept_scaling(intercept_scaling: float) -> float:
+    """A value of the constant coordinate that squares neither overflow nor vanish with."""
+    if not SMALLEST <= intercept_scaling <= LARGEST:
+        raise InvalidParameterError(
+            f"intercept_scaling={intercept_scaling!r}: give the value of the constant coordinate, a number between "
+            f"{SMALLEST:g} and {LARGEST:g}; 1 is usual"
+        )
+    return float(intercept_scaling)
+
+
+def expert_name(noise_rate: float, margin: float, constant: bool = True) -> str:
+    """How a learner with a mistake bound is called among others.
+
+    >>> expert_name(0.05, 1 / 16), expert_name(0.05, 1 / 128, constant=False)
+    ('bounded, noise 0.05, margin 0.062', 'bounded, noise 0.05, margin 0.0078, no constant')
+    """
+    return f"bounded, noise {noise_rate:g}, margin {margin:.2g}{'' if constant else ', no constant'}"
 
 
 def initial_state(rule: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -105,19 +145,12 @@ def regret_bound(rule: NDArray[np.float64], s: NDArray[np.float64]) -> float:
     return distance + float(s[kernel.STEPPED]) / 2 + float(s[kernel.SLACK])
 
 
-def deviation(rule: NDArray[np.float64], s: NDArray[np.float64], confidence: float) -> float:
-    """How far chance may carry the mistakes above their expectation, at this confidence."""
-    if s[kernel.ROUNDS] == 0:
-        return 0.0
-    margin = float(rule[kernel.GAMMA] if rule[kernel.KIND] != kernel.PAPER else s[kernel.FLOOR])
-    return theory.deviation(
-        float(rule[kernel.ETA]),
-        margin / max(1.0, float(s[kernel.LONGEST2]) ** 0.5),
-        confidence,
-        float(s[kernel.ROUNDS]),
-        squared_weights=float(s[kernel.WEIGHT2]),
-        largest_weight=float(s[kernel.HEAVIEST]),
-    )
+def padded(array: NDArray[Any], size: int, values: Any) -> NDArray[Any]:
+    """An array of a file written before its first axis grew to `size`: `values` are what the new entries become."""
+    if array.shape[0] != size - len(values):
+        return array
+    new = np.asarray(values, dtype=np.float64).reshape(len(values), *array.shape[1:])
+    return np.concatenate([array, new])
 
 
 def check_arrays(arrays: dict[str, NDArray[Any]], shapes: dict[str, tuple[int, ...]]) -> None:

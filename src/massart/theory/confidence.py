@@ -1,6 +1,7 @@
-"""What Theorem 1(b) of docs/theory.md says with high probability, under broken assumptions, and offline."""
+"""What holds with high probability, at one time or at all times, under broken assumptions, and offline."""
 
 import math
+from collections.abc import Sequence
 
 from massart.theory.conditions import (
     check_confidence,
@@ -14,8 +15,12 @@ from massart.theory.conditions import (
 from massart.theory.halfspace import fixed_mistake_bound
 
 __all__ = [
+    "anytime_deviation",
+    "anytime_evidence",
+    "class_weight_noise_rate",
     "corruption_penalty",
     "deviation",
+    "direction_evidence",
     "high_probability_mistake_bound",
     "margin_penalty",
     "noise_penalty",
@@ -23,6 +28,9 @@ __all__ = [
     "robust_mistake_bound",
     "samples_for_error",
 ]
+
+_RATES = 46  # of the mixture of Theorem 12, each below the one before by sqrt(2)
+_DIRECTION_RATES = 24  # of that of Theorem 16
 
 
 def deviation(
@@ -34,10 +42,11 @@ def deviation(
     squared_weights: float | None = None,
     largest_weight: float = 1.0,
 ) -> float:
-    """Theorem 4 of docs/theory.md: how far the sum of T rounds strays from its conditional mean.
+    """Theorem 4 of docs/theory.md: how far the sum of T rounds strays from its conditional mean, at a T fixed before.
 
     K sqrt(2 noise_rate (1 - noise_rate) sum c_t^2 L) + (2/3) K max c_t L,
-    K = (1 + margin) / margin, L = ln(1 / (1 - confidence)), c_t the rounds' importance weights (1 if unset).
+    K = (1 + margin) / margin, L = ln(1 / (1 - confidence)), c_t the rounds' importance weights (1 if unset), which
+    must be fixed before the first round: for weights chosen on the way there is `anytime_deviation`.
 
     >>> round(deviation(noise_rate=0.1, margin=0.1, confidence=0.99, rounds=10_000), 1)
     1035.3
@@ -71,6 +80,108 @@ def high_probability_mistake_bound(noise_rate: float, margin: float, rounds: flo
     """
     noise, gamma, count = check_noise_rate(noise_rate), check_margin(margin), check_rounds(rounds)
     return noise * count + _ftrl_excess(noise, gamma, count, deviation(noise, gamma, confidence, count))
+
+
+def _rates(scale: float) -> list[float]:
+    """lambda_j = 8 * 2^(-j/2) / scale: fixed before the first label is seen, as `scale` is."""
+    return [8.0 * 2.0 ** (-0.5 * j) / scale for j in range(_RATES)]
+
+
+def _compensation(rate: float, spreads: Sequence[tuple[float, float]]) -> float:
+    """The sum of variance * (e^s - 1 - s) / largest^2, s = rate * largest, over pairs (variance, largest)."""
+    total = 0.0
+    for variance, largest in spreads:
+        if variance > 0.0 and largest > 0.0:
+            s = rate * largest
+            if s > 600.0:
+                return math.inf
+            excess = math.expm1(s) - s if s > 1e-4 else s * s * (0.5 + s / 6.0)
+            total += variance / largest * (excess / largest)
+    return total
+
+
+def _log_mean_exp(logs: Sequence[float]) -> float:
+    highest = max(logs)
+    if highest == -math.inf:
+        return highest
+    return highest + math.log(math.fsum(math.exp(value - highest) for value in logs) / len(logs))
+
+
+def anytime_evidence(excess: float, spreads: Sequence[tuple[float, float]], scale: float) -> float:
+    """Theorem 12 of docs/theory.md: ln E, E the evidence that mistakes exceed what the declaration allows.
+
+    E is the mean over j < 46 of exp(lambda_j excess - sum variance phi(lambda_j largest) / largest^2) with
+    phi(s) = e^s - 1 - s and lambda_j = 8 * 2^(-j/2) / scale.  `excess` is the mistakes less the noise and the
+    regret of the path, `spreads` the pairs (variance, largest) of the path's sums, `scale` a number that was fixed
+    before the first label.  If the stream is as declared, E exceeds 1 / (1 - confidence) at some time with
+    probability at most 1 - confidence.
+
+    >>> round(anytime_evidence(excess=200.0, spreads=[(900.0, 1.0)], scale=2.0), 1)
+    16.9
+    """
+    return _log_mean_exp([rate * excess - _compensation(rate, spreads) for rate in _rates(scale)])
+
+
+def anytime_deviation(confidence: float, spreads: Sequence[tuple[float, float]], scale: float) -> float:
+    """Theorem 12 of docs/theory.md: how far chance carries the mistakes at any time, with this confidence.
+
+    min over j < 46 of [ln(46 / (1 - confidence)) + sum variance phi(lambda_j largest) / largest^2] / lambda_j; see
+    `anytime_evidence`.
+
+    >>> round(anytime_deviation(0.99, spreads=[(900.0, 1.0)], scale=2.0), 1)
+    126.1
+    """
+    log = math.log(_RATES) - math.log1p(-check_confidence(confidence))
+    return min((log + _compensation(rate, spreads)) / rate for rate in _rates(scale))
+
+
+def class_weight_noise_rate(noise_rate: float, ratio: float) -> float:
+    """Theorem 13 of docs/theory.md: the noise rate of mistakes that are weighted by their label.
+
+    noise_rate r / (1 - noise_rate + noise_rate r), r the larger weight over the smaller.
+
+    >>> class_weight_noise_rate(noise_rate=0.2, ratio=2.0)
+    0.3333333333333333
+    """
+    noise, r = check_noise_rate(noise_rate), check_positive("ratio", ratio)
+    r = max(r, 1.0 / r)
+    return noise * r / (1.0 - noise + noise * r)
+
+
+def direction_evidence(
+    noise_rate: float,
+    margin: float,
+    norm: float,
+    total: float,
+    leak: float,
+    *,
+    heaviest: float = 1.0,
+    longest: float = 1.0,
+    scale: float = 1.0,
+) -> float:
+    """Theorem 16 of docs/theory.md: ln E, E the evidence that no halfspace of this margin explains the labels.
+
+    For weights h_t in [0, heaviest] and signs s_t chosen before the label, `norm` is |sum h_t (y_t - leak s_t) x_t|
+    and `total` is sum h_t.  E is the mean over j < 24 of exp(-lambda_j norm - (total / heaviest) max(f(margin
+    heaviest), f(longest heaviest))), terms with a positive max left out, where
+    f(z) = -lambda z (1 - leak) + ln(1 - noise_rate + noise_rate e^(2 lambda z)) and lambda_j = 4 * 2^(-j/2) / scale.
+
+    >>> round(direction_evidence(0.05, 1 / 16, norm=20.0, total=1000.0, leak=0.0), 1)
+    67.7
+    """
+    logs = []
+    for j in range(_DIRECTION_RATES):
+        rate = 4.0 * 2.0 ** (-0.5 * j) / scale
+        worst = max(_log_moment(rate * heaviest * v, noise_rate, leak) for v in (margin, longest))
+        logs.append(-rate * norm - total / heaviest * worst if worst < 0.0 else -math.inf)
+    return _log_mean_exp(logs)
+
+
+def _log_moment(z: float, noise_rate: float, leak: float) -> float:
+    """-z (1 - leak) + ln(1 - noise_rate + noise_rate e^(2 z)), for z >= 0."""
+    if z > 300.0:  # e^(2 z) alone counts, and noise_rate may be 0
+        return -z * (1.0 - leak) + (2.0 * z + math.log(noise_rate) if noise_rate > 0.0 else 0.0)
+    return -z * (1.0 - leak) + math.log1p(noise_rate * math.expm1(2.0 * z))
 
 
 def margin_penalty(noise_rate: float, margin: float, distance: float) -> float:

@@ -77,7 +77,7 @@ def facts(opened: OpenedModel) -> dict[str, Any]:
             "mistakes": mistakes,
             "error": mistakes / rounds if rounds else None,
             "certificate": asdict(opened.learner.certificate()),
-            "noise_rate": opened.learner.least_noise_rate(),
+            "noise_rate": opened.learner.lower_noise_rate(),
         }
     plain: dict[str, Any] = finite(found)
     return plain

@@ -241,7 +241,7 @@ class Training:
             mistakes=progress.mistakes,
             passes=progress.passed,
             certificate=pupil.first.certificate() if pupil.first is not None else None,
-            noise_rate=pupil.first.least_noise_rate() if pupil.first is not None else None,
+            noise_rate=pupil.first.lower_noise_rate() if pupil.first is not None else None,
             features=pupil.features(),
             columns=pupil.width,
             flaws=dict(progress.flaws),

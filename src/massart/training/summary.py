@@ -20,7 +20,7 @@ class Summary:
     mistakes: int
     passes: int
     certificate: Certificate | None  # of all rounds of the model; None if nothing was learned
-    noise_rate: float | None  # the smallest that the mistakes do not contradict; 0.5: none below one half
+    noise_rate: float | None  # a lower confidence limit
     features: int  # columns whose weight is not 0
     columns: int
     flaws: Mapping[str, int]  # rows left out, by what is wrong with them
