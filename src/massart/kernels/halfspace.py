@@ -101,15 +101,15 @@ def _is_sound(square: float, rule: Any) -> bool:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c: float) -> float:
-    """Learn one row x, scaled by `unit`, from dot = v.x and square = |x|^2; return b for v <- v + b x."""
-    kind, eta, gamma = rule[KIND], rule[ETA], rule[GAMMA]
-    length2 = square * unit * unit
-    heavy = c * max(rule[NEGATIVE], rule[POSITIVE])  # the largest weight that the row can have: its label is not known
-    c *= rule[POSITIVE] if y > 0.0 else rule[NEGATIVE]
-    reach = heavy * (1.0 - eta)  # reach * length / gamma: the largest gradient norm this row can have
-    sign = 1.0 if dot >= 0.0 else -1.0
+def _widen(s: Any, rate: float, a: float) -> None:
+    """Chance can add `a` to what the certificate counts, at this noise rate (Theorem 12 of docs/theory.md)."""
+    s[SPREAD] += rate * (1.0 - rate) * a * a
+    s[LARGEST] = max(s[LARGEST], a)
 
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _count(s: Any, sign: float, y: float, c: float, heavy: float, length2: float) -> None:
+    """One more row, of weight c and at most `heavy` whatever its label."""
     if s[ROUNDS] == 0.0:
         s[FIRST] = heavy
     s[ROUNDS] += 1.0
@@ -121,6 +121,19 @@ def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c
     if sign != y:
         s[MISTAKES] += 1.0
         s[WRONG] += c
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c: float) -> float:
+    """Learn one row x, scaled by `unit`, from dot = v.x and square = |x|^2; return b for v <- v + b x."""
+    kind, eta, gamma = rule[KIND], rule[ETA], rule[GAMMA]
+    length2 = square * unit * unit
+    heavy = c * max(rule[NEGATIVE], rule[POSITIVE])  # the largest weight that the row can have: its label is not known
+    c *= rule[POSITIVE] if y > 0.0 else rule[NEGATIVE]
+    reach = heavy * (1.0 - eta)  # reach * length / gamma: the largest gradient norm this row can have
+    sign = 1.0 if dot >= 0.0 else -1.0
+
+    _count(s, sign, y, c, heavy, length2)
 
     # The cap covers this row before its label is looked at: the weight and the length are known by then.
     if kind != PAPER and reach * reach * length2 > (s[CAP] * gamma) ** 2:
@@ -147,11 +160,9 @@ def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c
     square_of_g = k * k * length2
     s[SQUARES] += square_of_g
 
-    a = heavy * (floor + (1.0 if rule[UNIT] != 0.0 else sqrt(length2))) / m
     s[LINEAR] += k * sign * u
-    s[SPREAD] += rate * (1.0 - rate) * a * a
-    s[LARGEST] = max(s[LARGEST], a)
     s[INVERSE] += c * floor / m
+    _widen(s, rate, heavy * (floor + (1.0 if rule[UNIT] != 0.0 else sqrt(length2))) / m)
 
     if kind in (FTRL, FIXED):
         b = -k * unit

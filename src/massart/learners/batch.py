@@ -87,9 +87,9 @@ def fit_batch(
     """Learn the rows once with `learner`, go on with a copy for the other passes; return (classes, d + 1) weights.
 
     Only the first pass meets rows whose labels have not been seen, so only it counts in the learner's rounds, mistakes
-    and certificate, and a later `partial_fit` goes on from there. Where weights ask for copies of rows even it does not:
-    then nothing is certified. `class_weight`, one per class, is the learner's own; here it weighs the mistakes that
-    decide between candidates. `constant` is the value of the constant coordinate, 0 without an intercept.
+    and certificate, and a later `partial_fit` goes on from there. Where weights ask for copies of rows even it does
+    not: then nothing is certified. `class_weight`, one per class, is the learner's own; here it weighs the mistakes
+    that decide between candidates. `constant` is the value of the constant coordinate, 0 without an intercept.
     """
     sizes = _sizes(X, weight)
     fresh = learner.copy() if sizes is not None else learner
@@ -134,8 +134,8 @@ def fit_batch(
 def _sizes(X: Any, weight: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """(d,) root mean squares of the columns where they are not 0; None if they are all alike, within a factor of 10.
 
-    The learners with a mistake bound take rows as they are. When columns are of very different size, passes after the first
-    learn them in units of their own size instead; a row's meaning does not change with the units.
+    The learners with a mistake bound take rows as they are. When columns are of very different size, passes after the
+    first learn them in units of their own size instead; a row's meaning does not change with the units.
     """
     squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
     total, present = np.asarray(weight @ squares).ravel(), np.asarray(weight @ (squares != 0)).ravel()

@@ -191,7 +191,8 @@ def _applies(rule: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
     if s[kernel.UNPROVED] != 0.0:
         return False
     rounds, heaviest = float(s[kernel.ROUNDS]), float(s[kernel.HEAVIEST])
-    weight = _plain_weight(float(s[kernel.WEIGHT]), float(s[kernel.POSITIVES]), *rule[[kernel.NEGATIVE, kernel.POSITIVE]])
+    classes = rule[[kernel.NEGATIVE, kernel.POSITIVE]]
+    weight = _plain_weight(float(s[kernel.WEIGHT]), float(s[kernel.POSITIVES]), *classes)
     return not _unequal(weight, heaviest, rounds)
 
 
@@ -217,13 +218,13 @@ def lower_noise_rate(rule: NDArray[np.float64], s: NDArray[np.float64], confiden
     return max(floor, _search(told, margin, longest, weights, 1 - (1 - confidence) / 2))
 
 
-Direction = tuple[float, float, float, float]  # margin, leak 1 - 2 noise rate, |theta| and sum of c margin / m of a learner
+Direction = tuple[float, float, float, float]  # of a learner: margin, 1 - 2 noise rate, |theta|, sum of c margin / m
 
 
 def _direction(
     noise_rate: float, margin: float, learners: Sequence[Direction], longest: float, weights: tuple[float, float]
 ) -> float:
-    """ln of the mean over learners of their evidence against (noise_rate, margin): Theorem 16 of docs/theory.md."""
+    """The log of the mean over learners of their evidence against noise rate and margin: Theorem 16."""
     heaviest, first = weights
     logs = [
         theory.direction_evidence(
@@ -373,9 +374,7 @@ def _experts(
         highest = max(logs)
         together = highest if highest == -inf else highest + log(sum(exp(v - highest) for v in logs) / len(logs))
         constant = bool(S[pool.CONSTANT, k])
-        experts.append(
-            _Expert(noise_rate, margin, constant, regret, expected - own, spreads + coins, scale, together)
-        )
+        experts.append(_Expert(noise_rate, margin, constant, regret, expected - own, spreads + coins, scale, together))
     return experts
 
 

@@ -294,7 +294,8 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             value: object = getattr(self, name)
             if value is not None and not isinstance(value, Real):
                 raise InvalidParameterError(f"{name}={value!r}: give a number or None")
-        if not isinstance(self.intercept_scaling, Real):
+        scaling: object = self.intercept_scaling
+        if not isinstance(scaling, Real):
             raise InvalidParameterError(f"intercept_scaling={self.intercept_scaling!r}: give a number")
         check_choice(
             self.noise_rate,

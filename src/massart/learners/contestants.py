@@ -54,7 +54,7 @@ def _paper(told: _Told) -> Halfspace:
     return _rows_as_they_come(told, told.horizon, update="paper")
 
 
-def _rows_as_they_come(told: _Told, horizon: int | None, **how: str) -> Halfspace:
+def _rows_as_they_come(told: _Told, horizon: int | None, **how: Any) -> Halfspace:
     assert told.noise_rate is not None  # noqa: S101 - `needs` has been checked
     assert told.margin is not None  # noqa: S101
     return Halfspace(told.dimension, told.noise_rate, told.margin, horizon, fit_intercept=False, normalize=False, **how)

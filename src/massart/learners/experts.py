@@ -2,8 +2,9 @@
 
 With noise rate and margin unknown, pairs of a grid are experts: one whose noise rate is not below the true one and
 whose margin is not above it keeps its mistake bound. Half of them do without the constant coordinate, which costs short
-rows their margin. Conventional experts come on top, so that benign noise costs nothing. The answer makes, in expectation, hardly more mistakes than the best of them (Theorem 7 of docs/theory.md):
-labels teach all experts alike, so nothing is explored. kernels/pool.py is the whole algorithm.
+rows their margin. Conventional experts come on top, so that benign noise costs nothing. The answer makes, in
+expectation, hardly more mistakes than the best of them (Theorem 7 of docs/theory.md): labels teach all experts alike,
+so nothing is explored. kernels/pool.py is the whole algorithm.
 """
 
 from collections.abc import Sequence
@@ -75,8 +76,8 @@ class Experts:
     Parameters
     ----------
     n_features : number of coordinates of a row.
-    grid : the experts with a mistake bound, 1 to 8 triples (noise rate, margin, whether it has the constant coordinate);
-        None: `expert_grid`.
+    grid : the experts with a mistake bound, 1 to 8 triples (noise rate, margin, whether it has the constant
+        coordinate); None: `expert_grid`.
     voting : "sample" keeps the bound of Theorem 7(e) whatever the adversary knows; "majority" has no coins.
     fit_intercept, intercept_scaling, normalize, class_weight : as in `Halfspace`; `normalize` concerns the experts with
         a mistake bound, the others scale features on their own. With class weights the noise rates of the grid are

@@ -40,8 +40,8 @@ class Halfspace:
     intercept_scaling : its value. Near the usual length of a row it costs the margin least.
     normalize : scale each row, with its constant coordinate, to norm 1. The sign of w.x stays what it was. If False,
         the margin is in the units of the rows, and the bound of Theorem 1 is for rows of norm at most 1.
-    class_weight : weights of the labels -1 and +1. Mistakes are then counted so weighted, and the noise rate that counts
-        is `theory.class_weight_noise_rate` (Theorem 13 of docs/theory.md).
+    class_weight : weights of the labels -1 and +1. Mistakes are then counted so weighted, and the noise rate that
+        counts is `theory.class_weight_noise_rate` (Theorem 13 of docs/theory.md).
 
     Examples
     --------
