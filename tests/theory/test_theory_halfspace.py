@@ -364,6 +364,12 @@ def test_theorem_18_for_other_margins_and_rounds_uses_whole_numbers():
         assert theory.hardest_noise_rate(margin, 5 * rows) == 0.5 * (1 - 0.735 / math.sqrt(5))
 
 
+def test_theorem_18_in_few_rounds_uses_as_many_rows():
+    assert theory.lower_mistake_bound_at(0.1, 0.1, 30) == pytest.approx(3 + 0.5 * 0.8 * 30)
+    assert theory.lower_mistake_bound_at(0.1, 0.1, 1) == pytest.approx(0.5)
+    assert theory.lower_mistake_bound_at(0.1, 0.1, 0.5) == 0.05
+
+
 def test_theorem_18_the_long_sum_is_its_integral():
     noise, rounds = 0.4999, 10**8  # the sum ends after 25 million terms
     c = math.sqrt(2e-4 * math.atanh(2e-4))

@@ -352,14 +352,16 @@ def lower_mistake_bound_at(noise_rate: float, margin: float, rounds: float) -> f
     """Theorem 18(a) of docs/theory.md: the same at a noise rate p that is given.
 
     p T + (b / 2) D sum_{s < n} max(0, 1 - c sqrt(s)), with b = 1 - 2 p, c^2 = b artanh(b) and D, n of
-    `hardest_noise_rate`, n >= 1.  Beyond n = 1 / c^2 the excess over p T does not grow with T.  After a
-    thousand terms the integral stands for the rest, which is not larger.
+    `hardest_noise_rate`; in fewer than D rounds, D is their number.  Beyond n = 1 / c^2 the excess over
+    p T does not grow with T.  After a thousand terms the integral stands for the rest, and is not larger.
 
     >>> round(lower_mistake_bound_at(noise_rate=0.1, margin=0.1, rounds=40_000) - 4_000, 1)
     42.5
     """
     noise, gamma, count = check_noise_rate(noise_rate), check_margin(margin), check_rounds(rounds)
-    rows, visits = _turns(gamma, count, 1)
+    if count < 1.0:
+        return noise * count
+    rows, visits = _turns(max(gamma, 1.0 / math.sqrt(math.floor(count))), count)
     b = 1.0 - 2.0 * noise
     c = math.sqrt(b * math.atanh(b)) if b < 1.0 else math.inf
     last = min(float(visits), 1.0 / (c * c))  # where the terms end
@@ -369,7 +371,7 @@ def lower_mistake_bound_at(noise_rate: float, margin: float, rounds: float) -> f
     return noise * count + 0.5 * b * rows * wrong
 
 
-def _turns(gamma: float, count: float, least: int) -> tuple[int, int]:
+def _turns(gamma: float, count: float, least: int = 1) -> tuple[int, int]:
     """The orthogonal rows of Theorem 18 and how often each is shown, which must be `least` times or more."""
     rows = math.floor(1.0 / (gamma * gamma) * (1.0 + 1e-12))  # 1 / 0.1^2 is 99.99999999999999
     visits = math.floor(count / rows)
