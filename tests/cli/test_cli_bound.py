@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -206,6 +207,22 @@ def test_numbers_out_of_range_are_refused_in_a_sentence(option, value, sentence)
     assert result.stderr.startswith("massart bound: ")
     assert sentence in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+GUARANTEES = (Path(__file__).parents[2] / "docs" / "guarantees.md").read_text(encoding="utf-8")
+WAITS = re.findall(r"^\| (\.\d+), (\.\d+) \| ([\d,]+) \| ([\d,]+|no bound) \|$", GUARANTEES, flags=re.M)
+
+
+@pytest.mark.parametrize(("noise_rate", "margin", "known", "default"), WAITS)
+def test_the_rounds_that_the_documentation_names(noise_rate, margin, known, default):
+    lines = bounds(noise_rate, margin, "1e6")
+    assert f"{lines['Theorem 1(b)']['rounds_to_beat_a_coin']:,}" == known
+    first = lines["Theorem 7(e)"].get("rounds_to_beat_a_coin")
+    assert ("no bound" if first is None else f"{first:,}") == default
+
+
+def test_the_documentation_names_some():
+    assert len(WAITS) == 5
 
 
 def test_the_example_of_the_help_runs():
