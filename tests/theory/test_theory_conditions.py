@@ -48,6 +48,9 @@ GOOD = {
     "target_distance": 0.3,
     "denominator": 0.4,
     "agrees": True,
+    "offset": 1.0,
+    "row_length": 1.0,
+    "intercept_scaling": 1.0,
     "grid": [(0.1, 0.1), (0.2, 0.05)],
     "mistake_bound": theory.ftrl_mistake_bound,
 }
@@ -89,6 +92,9 @@ BAD = {
     "target_distance": (-0.1,),
     "denominator": (0.0,),
     "cap": (-1.0,),
+    "offset": (-1.0, math.nan),
+    "row_length": (-1.0, math.inf),
+    "intercept_scaling": (0.0, -1.0, math.nan),
     "margin": (0.0, -0.1, math.nan, math.inf),
 }
 

@@ -1,4 +1,4 @@
-"""Lemma 0 and Theorem 1: the inequality on draws and at its corners, the solving steps, the printed numbers."""
+"""Lemma 0, Theorems 1, 15, 18: the inequality on draws and at its corners, the solving steps, the printed numbers."""
 
 import math
 
@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
+from scipy.stats import binom, norm
 
 from massart import theory
 from massart.errors import InvalidParameterError
@@ -270,3 +271,118 @@ def test_rounds_until_is_the_smallest(noise, gamma, tolerance):
 def test_a_bound_that_never_comes_near_is_refused_rather_than_waited_for():
     with pytest.raises(InvalidParameterError, match="this bound does not come within it"):
         theory.rounds_until(lambda noise, margin, rounds: (noise + 0.08) * rounds, 0.12, 0.1, 0.05)
+
+
+directions = st.lists(st.floats(-1.0, 1.0), min_size=3, max_size=3).filter(lambda w: np.linalg.norm(w) > 1e-3)
+lengths = st.floats(1e-3, 1e3)
+
+
+def unit(vector):
+    return np.asarray(vector) / np.linalg.norm(vector)
+
+
+def with_constant(x, scaling):
+    """The row on which a learner with an intercept works."""
+    return unit([*x, scaling])
+
+
+@EXACT
+@given(directions, directions, lengths, lengths)
+def test_theorem_15_a_homogeneous_target_on_rows_with_a_constant(target, row, length, scaling):
+    w, x = unit(target), unit(row) * length
+    margin = min(1.0, abs(w @ x) / length)
+    if margin < 1e-9:
+        return
+    reached = abs(np.array([*w, 0.0]) @ with_constant(x, scaling))
+    assert reached == pytest.approx(theory.scaled_margin(margin, length, scaling), rel=1e-9)
+    # Among rows of different lengths the shortest decides.
+    assert theory.scaled_margin(margin, length, scaling) <= theory.scaled_margin(margin, 2 * length, scaling)
+
+
+@EXACT
+@given(directions, directions, lengths, st.floats(-1e3, 1e3), lengths)
+def test_theorem_15_an_affine_target_on_rows_with_a_constant(target, row, length, offset, scaling):
+    w, x = unit(target), unit(row) * length
+    distance = abs(w @ x + offset)
+    if distance < 1e-9 * (length + abs(offset)):
+        return
+    combined = np.array([*w, offset / scaling])  # its score of (x, scaling) is w.x + offset
+    reached = abs(unit(combined) @ with_constant(x, scaling))
+    stated = theory.affine_margin(distance, abs(offset), length, scaling)
+    assert reached == pytest.approx(stated, rel=1e-6)
+    assert stated <= 1.0
+    assert theory.affine_margin(distance, abs(offset), 2 * length, scaling) <= stated  # the longest row decides
+    best = distance / (length + abs(offset))
+    assert stated <= best * (1 + 1e-9)
+    if offset != 0:
+        at_best = theory.affine_margin(distance, abs(offset), length, math.sqrt(length * abs(offset)))
+        assert at_best == pytest.approx(best, rel=1e-9)
+
+
+def test_an_affine_margin_that_no_row_has_is_refused():
+    with pytest.raises(InvalidParameterError, match=r"the largest distance there is 1\.5"):
+        theory.affine_margin(distance=1.6, offset=0.5, row_length=1.0)
+
+
+def least_excess(noise, visits):
+    """What the majority of the labels seen, the best rule there is, costs per row above noise * visits, exactly."""
+    b, excess = 1 - 2 * noise, 0.0
+    for s in range(visits):
+        right = np.arange(s + 1)
+        law = binom.pmf(right, s, 1 - noise)
+        excess += b * (law[2 * right < s].sum() + 0.5 * law[2 * right == s].sum())
+    return excess
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05, 0.1, 0.3, 0.45, 0.469, 0.499])
+@pytest.mark.parametrize("visits", [1, 2, 7, 60, 400])
+def test_theorem_18_is_below_the_best_rule_there_is(noise, visits):
+    rounds = 100 * visits + 37  # a last turn that is not complete costs nothing beyond the noise
+    stated = theory.lower_mistake_bound_at(noise, 0.1, rounds) - noise * rounds
+    assert 0 < stated <= 100 * least_excess(noise, visits) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("visits", [5, 6, 7, 20, 100, 400])
+def test_theorem_18_at_the_hardest_noise_rate_is_within_a_factor_of_three_of_theorem_1a(visits):
+    margin, rounds = 0.1, 100 * visits
+    noise = theory.hardest_noise_rate(margin, rounds)
+    lower = theory.lower_mistake_bound(margin, rounds) - noise * rounds
+    assert lower == pytest.approx(0.183 * math.sqrt(rounds) / margin)
+    assert lower <= theory.lower_mistake_bound_at(noise, margin, rounds) - noise * rounds
+    assert lower <= 100 * least_excess(noise, visits)
+    upper = theory.fixed_mistake_bound(noise, margin, rounds) - noise * rounds
+    assert (upper <= 3.0 * lower) == (visits >= 6)
+
+
+def test_theorem_18_for_other_margins_and_rounds_uses_whole_numbers():
+    # 11 rows fit the margin 0.3, for which 1 / margin^2 is 11.1; their own margin is larger.
+    assert theory.lower_mistake_bound_at(0.2, 0.3, 110) == theory.lower_mistake_bound_at(0.2, 1 / math.sqrt(11), 110)
+    for margin in (0.1, 1 / 7, 0.3, 0.01):  # 1 / 0.1^2 is 99.99999999999999 in floats
+        rows = math.floor(round(1 / margin**2, 6))
+        with pytest.raises(InvalidParameterError, match=f"needs at least {5 * rows:g} rounds"):
+            theory.lower_mistake_bound(margin, 5 * rows - 1)
+        assert theory.hardest_noise_rate(margin, 5 * rows) == 0.5 * (1 - 0.735 / math.sqrt(5))
+
+
+def test_theorem_18_in_few_rounds_uses_as_many_rows():
+    assert theory.lower_mistake_bound_at(0.1, 0.1, 30) == pytest.approx(3 + 0.5 * 0.8 * 30)
+    assert theory.lower_mistake_bound_at(0.1, 0.1, 1) == pytest.approx(0.5)
+    assert theory.lower_mistake_bound_at(0.1, 0.1, 0.5) == 0.05
+
+
+def test_theorem_18_the_long_sum_is_its_integral():
+    noise, rounds = 0.4999, 10**8  # the sum ends after 25 million terms
+    c = math.sqrt(2e-4 * math.atanh(2e-4))
+    terms = np.maximum(0.0, 1.0 - c * np.sqrt(np.arange(10**6)))
+    stated = theory.lower_mistake_bound_at(noise, 0.1, rounds) - noise * rounds
+    assert stated == pytest.approx(100 * 1e-4 * terms.sum(), rel=1e-5)
+    assert stated <= 100 * 1e-4 * terms.sum()
+
+
+def test_the_best_constant_of_the_lower_bound():
+    """Many visits: a max over a of a * integral of the normal tail at -a sqrt(t), 0.2649 at a = 1.25."""
+    t = (np.arange(100_000) + 0.5) / 100_000
+    found = minimize_scalar(lambda a: -a * norm.cdf(-a * np.sqrt(t)).mean(), bounds=(0.5, 3), method="bounded")
+    assert found.x == pytest.approx(1.25, abs=0.01)
+    assert -found.fun == pytest.approx(0.2649, abs=1e-4)
+    assert 0.5 / -found.fun < 1.9  # what Theorem 1(a) has for its sqrt(T) / margin near noise rate 1/2

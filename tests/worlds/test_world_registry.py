@@ -48,7 +48,7 @@ def test_a_letter_names_its_world(letter):
 
 
 def test_every_name_makes_the_world_of_that_name():
-    assert len(worlds.names()) == len(set(worlds.names())) == 13
+    assert len(worlds.names()) == len(set(worlds.names())) == 14
     for name in worlds.names():
         assert worlds.make(name).name == name
 
@@ -87,11 +87,10 @@ def test_margins_up_to_the_largest_are_kept_and_beyond_are_refused(name):
 def test_at_the_largest_margin_rows_still_fit_the_ball(name):
     world = worlds.make(name, margin=LARGEST_MARGIN.get(name, 1.0), dimension=3)
     game = world.play(300)
-    for _ in range(300):
+    for t in range(300):
         one = game.next(np.array([1.0, 0.1, -0.5]))
         assert np.linalg.norm(one.x) <= 1 + 1e-12
-        if name != "turning-target":
-            assert one.clean * one.x[1] >= world.margin - 1e-12
+        assert one.clean * (one.x @ world.target_at(t)) >= world.margin - 1e-12
 
 
 @pytest.mark.parametrize("name", worlds.names())

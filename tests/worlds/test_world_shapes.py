@@ -1,4 +1,4 @@
-"""Worlds with something of their own: the uniform sphere, two phases, the pair, the turning target."""
+"""Worlds with something of their own: the uniform sphere, two phases, the pair, the coins, the turning target."""
 
 import numpy as np
 import pytest
@@ -50,6 +50,43 @@ def test_the_pair_is_two_rows(margin):
     rows = {tuple(row) for row in chunk.X * chunk.clean[:, None] + 0.0}
     assert len(rows) == (1 if margin == 1.0 else 2)
     assert np.linalg.norm(chunk.X, axis=1) == pytest.approx(1.0)
+
+
+def test_orthogonal_coins_are_unit_rows_in_turn():
+    world = worlds.make("orthogonal-coins", margin=0.25, seed=3)
+    assert (world.rows, world.dimension, world.margin) == (16, 16, 0.25)
+    chunk = world.take(9000)  # more than a block, and no multiple of 16
+    turn = np.arange(9000) % 16
+    assert np.array_equal(chunk.X * chunk.clean[:, None], np.eye(16)[turn] * np.sign(world.target))
+    assert np.array_equal(np.abs(world.target), np.full(16, 0.25))
+    # The signs come from the seed: fair coins, each world its own. Sixteen alike have probability 2^-15.
+    assert len({tuple(worlds.make("orthogonal-coins", margin=0.25, seed=seed).target) for seed in range(20)}) == 20
+
+
+@pytest.mark.parametrize(
+    ("given", "shape"),
+    [
+        ({}, (100, 100, 0.1)),
+        ({"dimension": 7}, (7, 7, 1 / np.sqrt(7))),
+        ({"margin": 0.288675}, (12, 12, 1 / np.sqrt(12))),
+        ({"margin": 0.5, "dimension": 6}, (4, 6, 0.5)),
+        ({"margin": 1}, (1, 2, 1.0)),
+    ],
+)
+def test_orthogonal_coins_have_one_row_per_inverse_squared_margin(given, shape):
+    world = worlds.make("orthogonal-coins", **given)
+    assert (world.rows, world.dimension, world.margin) == shape
+    assert np.linalg.norm(world.target) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_coins_that_cannot_be_are_refused():
+    with pytest.raises(
+        InvalidParameterError, match=r"at margin=0.3 it is 11.1111: take 0.3015113 \(11 rows\) or 0.2886751"
+    ):
+        worlds.make("orthogonal-coins", margin=0.3)
+    with pytest.raises(InvalidParameterError, match=r"100 orthogonal rows at margin 0.1 and needs dimension"):
+        worlds.make("orthogonal-coins", margin=0.1, dimension=20)
+    assert worlds.make("orthogonal-coins", margin=0.3015113).rows == 11  # what the message offers is taken
 
 
 def test_a_turning_target_is_its_base_turned():

@@ -1,4 +1,4 @@
-"""`massart bound`: every promise of the theory for one noise rate and margin, side by side."""
+"""`massart bound`: the mistake bounds at a noise rate and a margin, side by side."""
 
 import json as json_format
 import math
@@ -11,52 +11,115 @@ import typer
 from massart.errors import InvalidParameterError, MassartError
 
 _PLAIN_WIDTH = 120  # of a table that goes to a file or a pipe
+_FULL_WIDTH = 105  # of a terminal that has room for every column
 _MOST_ROUNDS = 10**18  # nobody waits longer
+_EXCESS = 3  # the column for which a narrow terminal has no room
+_DEFAULT = "Theorem 7(e)"  # the bound of the default learner
+_LOWER = "Theorem 18(a)"
 
 
-class _Promise(NamedTuple):
+class _Bound(NamedTuple):
     who: str
     result: str
-    bound: Callable[[float, float, float], float]  # of noise rate, margin and rounds
+    value: Callable[[float, float, float], float]  # of noise rate, margin and rounds
     proved: bool = True  # False: an order of growth whose constant nobody has named
+    lower: bool = False  # of every learner, instead of an upper one
+
+
+class _Margins(NamedTuple):
+    """The margin that was given, and the one that counts for learners with an intercept (None: rows as they are)."""
+
+    given: float
+    with_constant: float | None
+
+    @property
+    def counts(self) -> float:
+        return self.given if self.with_constant is None else self.with_constant
 
 
 def bound(
-    noise_rate: Annotated[float, typer.Option(help="Largest probability with which a label lies, below 1/2.")],
-    margin: Annotated[float, typer.Option(help="Least distance from the boundary, for rows of length at most 1.")],
+    noise_rate: Annotated[float, typer.Option(help="Largest probability with which a label is false, below 1/2.")],
+    margin: Annotated[
+        float,
+        typer.Option(help="Least distance of a row from the boundary, in lengths of the row: |w.x| >= margin |x|."),
+    ],
     rounds: Annotated[float, typer.Option(help="How many rounds; 1e6 is understood.")] = 1e6,
+    row_length: Annotated[
+        float | None,
+        typer.Option(
+            help="Length of the shortest row. A learner with an intercept works on (x, 1) scaled to norm 1, where the "
+            "margin is smaller; without this option the margin is taken to be that of the rows it works on."
+        ),
+    ] = None,
+    intercept_scaling: Annotated[
+        float, typer.Option(help="The constant that the learner puts beside x; counts with --row-length.")
+    ] = 1.0,
     within: Annotated[
-        float, typer.Option(help="How near the noise rate the promise shall come, in mistakes per round.")
+        float, typer.Option(help="How near the noise rate the bound shall come, in mistakes per round.")
     ] = 0.05,
-    confidence: Annotated[float, typer.Option(help="Of the promise that holds with high probability.")] = 0.99,
+    confidence: Annotated[float, typer.Option(help="Of the bound that holds with high probability.")] = 0.99,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Compare what each learner promises, and from how many rounds on it is worth something.
+    """Compare the mistake bounds of the learners, and from how many rounds on each of them says anything.
 
-    A promise of half of the rounds is worth nothing: a coin keeps it.
+    A bound of half of the rounds or more says nothing: guessing has it, too.
 
     [bold]Example[/bold]
 
-    massart bound --noise-rate .1 --margin .05 --rounds 1e6
+    massart bound --noise-rate .1 --margin .05 --rounds 1e6 --row-length 2
     """
     try:
-        lines = _lines(noise_rate, margin, rounds, within, confidence)
-        notes = _notes(noise_rate, margin, rounds)
+        margins = _margins(margin, row_length, intercept_scaling)
+        lines = _lines(noise_rate, margins, rounds, within, confidence)
+        notes = _notes(lines, noise_rate, margins, rounds, within)
     except MassartError as error:
         typer.echo(f"massart bound: {error}", err=True)
         raise typer.Exit(2) from None
     if json:
         typer.echo(json_format.dumps(lines, indent=2))
     else:
-        _print(lines, notes, noise_rate, margin, rounds, within)
+        _print(lines, notes, noise_rate, margins, rounds, within)
 
 
-def _promises(confidence: float) -> list[_Promise]:
+def _margins(margin: float, row_length: float | None, intercept_scaling: float) -> _Margins:
     from massart import theory
-    from massart.learners.experts import MARGINS, MOST_EXPERTS, NOISE_RATES
 
-    grid = [(rate, gamma) for rate in NOISE_RATES for gamma in MARGINS]
+    theory.check_margin(margin)
+    if row_length is not None:
+        return _Margins(margin, theory.scaled_margin(margin, row_length, intercept_scaling))
+    if intercept_scaling != 1.0:
+        raise InvalidParameterError("--intercept-scaling counts with --row-length: pass the length of the shortest row")
+    return _Margins(margin, None)
+
+
+def _default_grid(noise_rate: float, margins: _Margins) -> list[tuple[float, float]]:
+    """The experts of the default learner that have a bound here.
+
+    With an intercept those with the smallest margin work on x, those with the largest on (x, 1).
+    """
+    from massart.learners.experts import MARGINS, NOISE_RATES
+
+    limits = dict.fromkeys(MARGINS, margins.given)
+    if margins.with_constant is not None:
+        limits = {min(MARGINS): margins.given, max(MARGINS): margins.with_constant}
+    return [
+        (rate, gamma)
+        for rate in NOISE_RATES
+        for gamma, limit in limits.items()
+        if rate >= noise_rate and gamma <= limit
+    ]
+
+
+def _bounds(margins: _Margins, confidence: float) -> list[_Bound]:
+    from massart import theory
+    from massart.learners.experts import MOST_EXPERTS
+
     descent = 2.0 * math.sqrt(2.0)  # the constant of adagrad_regret
+
+    def default(noise_rate: float, margin: float, rounds: float) -> float:
+        del margin  # the experts have two
+        grid = _default_grid(noise_rate, margins)
+        return theory.pool_mistake_bound(noise_rate, 1.0, rounds, grid, MOST_EXPERTS)
 
     def slack(noise_rate: float, margin: float, rounds: float) -> float:
         # Any slack gives a true bound; the tuned one is best to leading order, and is 0 without noise.
@@ -70,53 +133,58 @@ def _promises(confidence: float) -> list[_Promise]:
         return theory.black_box_mistake_bound(noise_rate, margin, rounds, slack, descent)
 
     return [
-        _Promise("fixed step, horizon known", "Theorem 1(a)", theory.fixed_mistake_bound),
-        _Promise("FTRL, anytime", "Theorem 1(b)", theory.ftrl_mistake_bound),
-        _Promise("AdaGrad-norm", "Theorem 1(c)", theory.adagrad_mistake_bound),
-        _Promise(
+        _Bound("fixed step, T known", "Theorem 1(a)", theory.fixed_mistake_bound),
+        _Bound("FTRL, anytime", "Theorem 1(b)", theory.ftrl_mistake_bound),
+        _Bound("AdaGrad-norm", "Theorem 1(c)", theory.adagrad_mistake_bound),
+        _Bound(
             f"FTRL, probability {confidence:g}",
             "Theorem 4",
             lambda p, m, t: theory.high_probability_mistake_bound(p, m, t, confidence),
         ),
-        _Promise(
-            "pool, told nothing",
-            "Theorem 7(e)",
-            lambda p, m, t: theory.pool_mistake_bound(p, m, t, grid, MOST_EXPERTS),
-        ),
-        _Promise("slack, AdaGrad-norm", "Theorem 2", slack),
-        _Promise("slack, any optimiser", "Theorem 3", black_box),
-        _Promise("paper, horizon known", "Theorem 8(a)", theory.paper_mistake_bound),
-        _Promise("paper, anytime", "Theorem 8(b)", theory.paper_anytime_mistake_bound),
-        _Promise(
+        _Bound("default learner", _DEFAULT, default),
+        _Bound("slack, AdaGrad-norm", "Theorem 2", slack),
+        _Bound("slack, any optimiser", "Theorem 3", black_box),
+        _Bound("paper, T known", "Theorem 8(a)", theory.paper_mistake_bound),
+        _Bound("paper, anytime", "Theorem 8(b)", theory.paper_anytime_mistake_bound),
+        _Bound(
             "paper, T^(3/4)/margin",
-            "paper, Theorem 1.8",
+            "paper, 1.8",
             lambda p, m, t: p * t + theory.paper_theorem_excess(m, t),
             proved=False,
+        ),
+        _Bound(
+            "any learner: at least",
+            _LOWER,
+            lambda p, m, t: theory.lower_mistake_bound_at(p, margins.given, t),
+            lower=True,
         ),
     ]
 
 
-def _lines(noise_rate: float, margin: float, rounds: float, within: float, confidence: float) -> list[dict[str, Any]]:
+def _lines(
+    noise_rate: float, margins: _Margins, rounds: float, within: float, confidence: float
+) -> list[dict[str, Any]]:
     from massart import theory
 
     theory.check_noise_rate(noise_rate)
-    theory.check_margin(margin)
     theory.check_rounds(rounds, smallest=1.0)
     theory.check_positive("within", within)
     theory.check_confidence(confidence)
     lines = []
-    for promise in _promises(confidence):
-        line: dict[str, Any] = {"learner": promise.who, "result": promise.result, "proved": promise.proved}
+    for one in _bounds(margins, confidence):
+        line: dict[str, Any] = {"learner": one.who, "result": one.result, "proved": one.proved, "lower": one.lower}
+        line["margin"] = margins.given if one.lower else margins.counts
         try:
-            mistakes = promise.bound(noise_rate, margin, rounds)
-        except InvalidParameterError as error:  # the pool's grid does not reach everywhere
+            mistakes = one.value(noise_rate, margins.counts, rounds)
+        except InvalidParameterError as error:  # outside the default learner's grid
             lines.append(line | {"mistakes": None, "why": str(error)})
             continue
         line["mistakes"] = mistakes
         line["excess"] = mistakes - noise_rate * rounds
         line["per_round"] = mistakes / rounds
-        line["rounds_to_beat_a_coin"] = _rounds_until(promise.bound, noise_rate, margin, 0.5 - noise_rate)
-        line["rounds_to_come_within"] = _rounds_until(promise.bound, noise_rate, margin, within)
+        if not one.lower:
+            line["rounds_to_beat_a_coin"] = _rounds_until(one.value, noise_rate, margins.counts, 0.5 - noise_rate)
+            line["rounds_to_come_within"] = _rounds_until(one.value, noise_rate, margins.counts, within)
         lines.append(line)
     return lines
 
@@ -132,52 +200,122 @@ def _rounds_until(
     return theory.rounds_until(mistake_bound, noise_rate, margin, tolerance)
 
 
-def _notes(noise_rate: float, margin: float, rounds: float) -> list[str]:
+def _notes(
+    lines: list[dict[str, Any]], noise_rate: float, margins: _Margins, rounds: float, within: float
+) -> list[str]:
     from massart import theory
 
-    error = theory.online_to_batch_error(noise_rate, margin, rounds)
-    price = theory.corruption_penalty(noise_rate, margin, 1.0)
+    by = {line["result"]: line for line in lines}
+    error = theory.online_to_batch_error(noise_rate, margins.counts, rounds)
+    price = theory.corruption_penalty(noise_rate, margins.counts, 1.0)
     return [
+        _default_note(by, noise_rate, margins, within),
+        _lower_note(margins.given, rounds),
         f"Offline, a random one of the fixed step's iterates errs on at most {min(1.0, error):.4f} of new rows "
-        "(Theorem 6).",
-        f"Each round that breaks every rule costs FTRL at most {price:,.1f} mistakes, "
-        "and a lower-order term (Theorem 5).",
-        "Theorems 1 to 8 are those of docs/theory.md. The last line is only an order of growth: the paper names "
-        "no constant, here it is 1.",
+        f"(Theorem 6). Each round that breaks the assumptions costs FTRL at most {price:,.1f} mistakes, and a "
+        "lower-order term (Theorem 5).",
+        "Theorems are those of docs/theory.md. Line 1.8 of the paper is an order of growth without a constant, here 1.",
     ]
 
 
+def _default_note(by: dict[str, dict[str, Any]], noise_rate: float, margins: _Margins, within: float) -> str:
+    """Why the default learner's bound is what it is, or is missing, and from when on it says anything."""
+    from massart.learners.experts import MARGINS, NOISE_RATES
+
+    line, known = by[_DEFAULT], by["Theorem 1(b)"]
+    if line["mistakes"] is None:
+        if noise_rate > max(NOISE_RATES):
+            why = f"its grid of noise rates ends at {max(NOISE_RATES):g}"
+        else:
+            why = f"its grid of margins ends at 1/{1 / min(MARGINS):g} = {min(MARGINS):.4g}"
+        return (
+            f"* The default learner has no bound here: {why}. A learner to which the noise rate and the margin are "
+            f"passed has that of Theorem 1(b), which {_says_something(known)}."
+        )
+    rate = min(rate for rate, _ in _default_grid(noise_rate, margins))
+    start = f"The default learner's bound starts from the next noise rate of its grid, {rate:g}"
+    if rate == noise_rate:
+        start = f"The default learner's bound starts from the noise rate {rate:g}, which its grid holds"
+    elif line["rounds_to_come_within"] is None:
+        start = f"* {start}, and so it never comes within {within:g} of {noise_rate:g}"
+    return f"{start}. It {_says_something(line)}."
+
+
+def _says_something(line: dict[str, Any]) -> str:
+    first = line["rounds_to_beat_a_coin"]
+    if first is None:
+        return "says nothing, however many rounds there are"
+    return f"says something (less than half of the rounds) from {_count(first)} rounds on"
+
+
+def _lower_note(margin: float, rounds: float) -> str:
+    from massart import theory
+
+    try:
+        lower = theory.lower_mistake_bound(margin, rounds)
+    except InvalidParameterError:
+        return "Theorem 18(b), the lower bound at the hardest noise rate, needs at least 5 / margin^2 rounds."
+    hardest = theory.hardest_noise_rate(margin, rounds)
+    upper = theory.fixed_mistake_bound(hardest, margin, rounds)
+    return (
+        f"At noise rate {hardest:.4f}, the hardest for this margin and as many rounds, no learner expects fewer than "
+        f"{lower:,.0f} mistakes, {lower - hardest * rounds:,.0f} over the noise (Theorem 18(b)); Theorem 1(a) has "
+        f"{upper - hardest * rounds:,.0f} there."
+    )
+
+
 def _print(
-    lines: list[dict[str, Any]], notes: list[str], noise_rate: float, margin: float, rounds: float, within: float
+    lines: list[dict[str, Any]], notes: list[str], noise_rate: float, margins: _Margins, rounds: float, within: float
 ) -> None:
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
     console = Console(file=sys.stdout, markup=False, highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, _PLAIN_WIDTH)
-    title = f"Mistakes in {rounds:,.0f} rounds, noise rate {noise_rate:g}, margin {margin:g}: at most"
-    table = Table(title=title, title_justify="left", header_style="bold")
-    table.add_column("learner", no_wrap=True)
-    table.add_column("by", no_wrap=True)
-    heads = ("mistakes", "over noise", "per round", "beats a coin from", f"within {within:g} of noise from")
-    for head in heads:
-        table.add_column(head, justify="right")
+    full = console.width >= _FULL_WIDTH
+    console.print(f"Mistakes in {rounds:,.0f} rounds at most, noise rate {noise_rate:g}, margin {margins.given:g}")
+    if margins.with_constant is not None:
+        console.print(
+            f"With an intercept the margin that counts is {margins.with_constant:.4g}: that of the rows (x, constant) "
+            "scaled to norm 1 (Theorem 15). The default learner also has experts without the constant."
+        )
+    else:
+        console.print(
+            "The margin is taken to be that of the rows a learner works on; with an intercept pass --row-length."
+        )
+    table = Table(header_style="bold", pad_edge=full, collapse_padding=not full)
+    table.box = box.HEAVY_HEAD if full else box.SIMPLE_HEAD
+    heads = ["learner", "by", "mistakes", "over\nnoise", "per\nround", "says\nsomething\nfrom"]
+    for index, head in enumerate([*heads, f"within\n{within:g} of\nnoise from"]):
+        if full or index != _EXCESS:
+            table.add_column(head, justify="left" if index < 2 else "right", no_wrap=True)
     for line in lines:
-        table.add_row(line["learner"], line["result"], *_numbers(line, rounds))
+        if line["lower"]:
+            table.add_section()
+        cells = [line["learner"], line["result"], *_cells(line, rounds, 10**12 if full else 10**8)]
+        if not full:
+            del cells[_EXCESS]
+            cells[1] = cells[1].removeprefix("Theorem ")
+        table.add_row(*cells)
     console.print(table)
     for words in notes:
         console.print(words)
-    for line in lines:
-        if "why" in line:
-            console.print(f"{line['learner']}: {line['why']}.")
 
 
-def _numbers(line: dict[str, Any], rounds: float) -> list[str]:
+def _cells(line: dict[str, Any], rounds: float, longest: float) -> list[str]:
+    """Mistakes, excess, per round, and from when on; numbers from `longest` on in powers of ten."""
     if line["mistakes"] is None:
-        return ["no promise", "", "", "", ""]
-    waits = [line["rounds_to_beat_a_coin"], line["rounds_to_come_within"]]
-    when = ["never" if wait is None else f"{wait:,}" if wait < 10**9 else f"{wait:.2e}" for wait in waits]
-    if line["mistakes"] >= rounds:
-        return ["all of them", "", "", *when]
-    return [f"{line['mistakes']:,.0f}", f"{line['excess']:+,.0f}", f"{line['per_round']:.4f}", *when]
+        return ["no bound *", "", "", "", ""]
+    waits = [] if line["lower"] else [line["rounds_to_beat_a_coin"], line["rounds_to_come_within"]]
+    when = ["never *" if wait is None else _count(wait) for wait in waits] or ["", ""]
+    mistakes, excess = line["mistakes"], line["excess"]
+    if mistakes >= rounds:
+        return ["all", "", "", *when]
+    short = [f"{mistakes:.4g}", f"{excess:+.4g}"] if mistakes >= longest else [f"{mistakes:,.0f}", f"{excess:+,.0f}"]
+    return [*short, f"{line['per_round']:.4f}", *when]
+
+
+def _count(rounds: int) -> str:
+    return f"{rounds:,}" if rounds < 10**8 else f"{rounds:.2e}"

@@ -1,8 +1,9 @@
 """Every parameter and every bound, one result per function, in plain floats.
 
-`halfspace` holds the theorem the library runs on, `slack` and `paper` the printed algorithm and its true
-constants, `confidence` what holds with high probability, under broken assumptions and offline, `experts` the
-price of a pool, `arms` and `paper_arms` the k-arm forms, `conditions` the ranges.  Proofs: docs/theory.md.
+`halfspace` holds the theorem the library runs on and what no learner can avoid, `slack` and `paper` the printed
+algorithm and its true constants, `confidence` what holds with high probability, under broken assumptions and offline,
+`experts` the price of a pool, `arms` and `paper_arms` the k-arm forms, `conditions` the ranges.  Proofs are in
+docs/theory.md.
 
 >>> from massart import theory
 >>> round(theory.ftrl_mistake_bound(noise_rate=0.1, margin=0.05, rounds=10**6))
@@ -66,6 +67,7 @@ from massart.theory.experts import (
 from massart.theory.halfspace import (
     adagrad_mistake_bound,
     adagrad_regret,
+    affine_margin,
     excess_mistake_probability,
     excess_root,
     fixed_mistake_bound,
@@ -74,9 +76,13 @@ from massart.theory.halfspace import (
     ftrl_mistake_bound,
     ftrl_regret,
     gradient_cap,
+    hardest_noise_rate,
     linearised_regret,
+    lower_mistake_bound,
+    lower_mistake_bound_at,
     rounds_until,
     rounds_until_worthwhile,
+    scaled_margin,
     squared_gradients_bound,
 )
 from massart.theory.paper import (
@@ -118,6 +124,7 @@ __all__ = [
     "adagrad_regret",
     "adahedge_price",
     "adaptive_bandit_gradient_cap",
+    "affine_margin",
     "anytime_deviation",
     "anytime_evidence",
     "arm_floor",
@@ -164,11 +171,14 @@ __all__ = [
     "full_information_lift",
     "gradient_cap",
     "guaranteed_lift",
+    "hardest_noise_rate",
     "hedge_known_horizon_price",
     "hedge_price",
     "high_probability_mistake_bound",
     "lift_from_regret",
     "linearised_regret",
+    "lower_mistake_bound",
+    "lower_mistake_bound_at",
     "margin_penalty",
     "noise_penalty",
     "online_to_batch_error",
@@ -194,6 +204,7 @@ __all__ = [
     "rounds_until",
     "rounds_until_worthwhile",
     "samples_for_error",
+    "scaled_margin",
     "sharp_floor",
     "slack_excess_order",
     "slack_from_regret",

@@ -1,9 +1,11 @@
-"""Lemma 0 and Theorem 1 of docs/theory.md: the inverse-margin step and what it costs.
+"""Lemma 0 and Theorems 1, 15 and 18 of docs/theory.md: the inverse-margin step, what it costs, and what it must.
 
 A round shows x with |w*.x| >= margin and a label flipped with probability at most noise_rate.
 The learner hands g = 1/2 ((1 - 2 noise_rate) s - y) x / (|w.x| + margin), s its prediction, to an
 online linear optimiser.  Lemma 0 turns that optimiser's regret into a mistake bound, and the length
 of g is known: (1 - noise_rate)/margin after a mistake, noise_rate/margin after a correct round.
+With an intercept the rows are (x, 1) scaled to norm 1, and `scaled_margin` or `affine_margin` is the margin
+that counts. `lower_mistake_bound` is what no learner can avoid.
 """
 
 import math
@@ -23,6 +25,7 @@ from massart.theory.conditions import (
 __all__ = [
     "adagrad_mistake_bound",
     "adagrad_regret",
+    "affine_margin",
     "excess_mistake_probability",
     "excess_root",
     "fixed_mistake_bound",
@@ -31,13 +34,20 @@ __all__ = [
     "ftrl_mistake_bound",
     "ftrl_regret",
     "gradient_cap",
+    "hardest_noise_rate",
     "linearised_regret",
+    "lower_mistake_bound",
+    "lower_mistake_bound_at",
     "rounds_until",
     "rounds_until_worthwhile",
+    "scaled_margin",
     "squared_gradients_bound",
 ]
 
 _FOREVER = 10**60  # rounds
+_HARDEST = 0.735  # (1 - 2 noise_rate) sqrt(visits) of Theorem 18(b)
+_TERMS = 1000  # of Theorem 18(a)'s sum that are added one by one
+_LEAST_VISITS = 5  # of each row, in Theorem 18(b)
 
 
 def excess_mistake_probability(noise_rate: float, flip_rate: float, agrees: bool) -> float:
@@ -262,3 +272,112 @@ def rounds_until_worthwhile(noise_rate: float, margin: float, tolerance: float) 
     12806
     """
     return rounds_until(ftrl_mistake_bound, noise_rate, margin, tolerance)
+
+
+def scaled_margin(margin: float, row_length: float, intercept_scaling: float = 1.0) -> float:
+    """Theorem 15 (intercept) of docs/theory.md: the margin that counts when a homogeneous target is learned as affine.
+
+    margin |x| / sqrt(|x|^2 + intercept_scaling^2): a target with |w*.x| >= margin |x| has it on the rows
+    (x, intercept_scaling) scaled to norm 1, on which a learner with an intercept works.  `row_length`
+    is the length |x| of the shortest row: shorter rows have the smaller margin.
+
+    >>> round(scaled_margin(margin=0.5, row_length=1.0), 4)
+    0.3536
+    >>> round(scaled_margin(margin=0.5, row_length=0.01), 4)
+    0.005
+    """
+    gamma, length = check_margin(margin), check_positive("row_length", row_length)
+    return gamma * length / math.hypot(length, check_positive("intercept_scaling", intercept_scaling))
+
+
+def affine_margin(distance: float, offset: float, row_length: float, intercept_scaling: float = 1.0) -> float:
+    """Theorem 15 (intercept) of docs/theory.md: the margin that counts for a target with an offset.
+
+    distance / sqrt((1 + offset^2 / intercept_scaling^2) (|x|^2 + intercept_scaling^2)): a target
+    sign(w*.x + offset), |w*| = 1, |w*.x + offset| >= distance, has it on the rows
+    (x, intercept_scaling) scaled to norm 1.  `offset` is its size, the sign does not matter; `row_length`
+    is the length |x| of the longest row.  It is largest, distance / (row_length + offset), at
+    intercept_scaling = sqrt(row_length offset).
+
+    >>> affine_margin(distance=0.5, offset=0.0, row_length=0.75)
+    0.4
+    >>> round(affine_margin(distance=0.5, offset=3.0, row_length=4.0), 4)
+    0.0383
+    >>> round(affine_margin(distance=0.5, offset=3.0, row_length=4.0, intercept_scaling=3.5), 4)
+    0.0714
+    """
+    least = check_positive("distance", distance)
+    length, scaling = (
+        check_nonnegative("row_length", row_length),
+        check_positive("intercept_scaling", intercept_scaling),
+    )
+    shift = check_nonnegative("offset", offset)
+    if least > (length + shift) * (1.0 + 1e-12):
+        raise InvalidParameterError(
+            f"distance={distance!r}: no row of length at most {row_length!r} lies so far from a boundary with "
+            f"offset {offset!r}; the largest distance there is {length + shift:g}"
+        )
+    # Divided step by step: the product of two long lengths may be beyond the largest float.
+    return min(1.0, least / math.hypot(1.0, shift / scaling) / math.hypot(length, scaling))
+
+
+def hardest_noise_rate(margin: float, rounds: float) -> float:
+    """Theorem 18(b) of docs/theory.md: (1 - 0.735 / sqrt(n)) / 2, n the visits of each row.
+
+    n = floor(T / D) for D = floor(1 / margin^2) orthogonal rows in turn, at least 5.
+
+    >>> hardest_noise_rate(margin=0.1, rounds=40_000)
+    0.481625
+    """
+    _, visits = _turns(check_margin(margin), check_rounds(rounds), _LEAST_VISITS)
+    return 0.5 * (1.0 - _HARDEST / math.sqrt(visits))
+
+
+def lower_mistake_bound(margin: float, rounds: float) -> float:
+    """Theorem 18(b) of docs/theory.md: no learner, of any power, has fewer expected mistakes at `hardest_noise_rate`.
+
+    p T + 0.183 D sqrt(n) at p = hardest_noise_rate(margin, rounds), D and n as there; D sqrt(n) is
+    sqrt(T) / margin where both are whole.  Theorem 1(a) is within 3 times that excess from n = 6 on.
+
+    >>> p = hardest_noise_rate(margin=0.1, rounds=40_000)
+    >>> round(lower_mistake_bound(margin=0.1, rounds=40_000) - p * 40_000, 6)
+    366.0
+    """
+    gamma, count = check_margin(margin), check_rounds(rounds)
+    rows, visits = _turns(gamma, count, _LEAST_VISITS)
+    return hardest_noise_rate(gamma, count) * count + 0.183 * rows * math.sqrt(visits)
+
+
+def lower_mistake_bound_at(noise_rate: float, margin: float, rounds: float) -> float:
+    """Theorem 18(a) of docs/theory.md: the same at a noise rate p that is given.
+
+    p T + (b / 2) D sum_{s < n} max(0, 1 - c sqrt(s)), with b = 1 - 2 p, c^2 = b artanh(b) and D, n of
+    `hardest_noise_rate`; in fewer than D rounds, D is their number.  Beyond n = 1 / c^2 the excess over
+    p T does not grow with T.  After a thousand terms the integral stands for the rest, and is not larger.
+
+    >>> round(lower_mistake_bound_at(noise_rate=0.1, margin=0.1, rounds=40_000) - 4_000, 1)
+    42.5
+    """
+    noise, gamma, count = check_noise_rate(noise_rate), check_margin(margin), check_rounds(rounds)
+    if count < 1.0:
+        return noise * count
+    rows, visits = _turns(max(gamma, 1.0 / math.sqrt(math.floor(count))), count)
+    b = 1.0 - 2.0 * noise
+    c = math.sqrt(b * math.atanh(b)) if b < 1.0 else math.inf
+    last = min(float(visits), 1.0 / (c * c))  # where the terms end
+    wrong = 1.0 + sum(max(0.0, 1.0 - c * math.sqrt(s)) for s in range(1, min(visits, _TERMS)))
+    if last > _TERMS:
+        wrong += (last - _TERMS) - 2.0 / 3.0 * c * (last**1.5 - _TERMS**1.5)
+    return noise * count + 0.5 * b * rows * wrong
+
+
+def _turns(gamma: float, count: float, least: int = 1) -> tuple[int, int]:
+    """The orthogonal rows of Theorem 18 and how often each is shown, which must be `least` times or more."""
+    rows = math.floor(1.0 / (gamma * gamma) * (1.0 + 1e-12))  # 1 / 0.1^2 is 99.99999999999999
+    visits = math.floor(count / rows)
+    if visits < least:
+        raise InvalidParameterError(
+            f"rounds={count:g}: the lower bound for margin {gamma:g} needs at least {least * rows:g} rounds, "
+            f"{least} for each of {rows:g} orthogonal rows"
+        )
+    return rows, visits

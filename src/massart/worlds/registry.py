@@ -11,6 +11,7 @@ from massart.worlds.hunted import HuntedMajority, HuntedMinority
 from massart.worlds.kink import Kink
 from massart.worlds.masked_margin import MaskedMargin
 from massart.worlds.near_miss import NearMiss
+from massart.worlds.orthogonal_coins import OrthogonalCoins
 from massart.worlds.random_noise import RandomNoise
 from massart.worlds.rewards.base import RewardWorld
 from massart.worlds.rewards.hard_pairs import HardPairs
@@ -36,6 +37,7 @@ _WORLDS: tuple[type[World], ...] = (
     Kink,
     TwoPhases,
     FixedPair,
+    OrthogonalCoins,
     TurningTarget,
     WorstPoint,
     WorstOfPool,
