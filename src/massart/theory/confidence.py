@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from massart.theory.conditions import (
     check_confidence,
@@ -169,12 +170,20 @@ def direction_evidence(
     >>> round(direction_evidence(0.05, 1 / 16, norm=20.0, total=1000.0, leak=0.0), 1)
     67.7
     """
-    logs = []
-    for j in range(_DIRECTION_RATES):
-        rate = 4.0 * 2.0 ** (-0.5 * j) / scale
-        worst = max(_log_moment(rate * heaviest * v, noise_rate, leak) for v in (margin, longest))
-        logs.append(-rate * norm - total / heaviest * worst if worst < 0.0 else -math.inf)
-    return _log_mean_exp(logs)
+    moments = _largest_moments(noise_rate, margin, leak, heaviest, longest, scale)
+    return _log_mean_exp(
+        [-rate * norm - total / heaviest * worst if worst < 0.0 else -math.inf for rate, worst in moments]
+    )
+
+
+@lru_cache(maxsize=256)  # who looks at every round asks for the same ones
+def _largest_moments(
+    noise_rate: float, margin: float, leak: float, heaviest: float, longest: float, scale: float
+) -> list[tuple[float, float]]:
+    """The pairs (lambda_j, max(f(margin heaviest), f(longest heaviest))) of `direction_evidence`."""
+    rates = [4.0 * 2.0 ** (-0.5 * j) / scale for j in range(_DIRECTION_RATES)]
+    ends = [heaviest * v for v in (margin, longest)]
+    return [(rate, max(_log_moment(rate * z, noise_rate, leak) for z in ends)) for rate in rates]
 
 
 def _log_moment(z: float, noise_rate: float, leak: float) -> float:
