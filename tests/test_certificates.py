@@ -116,7 +116,7 @@ def test_the_default_pool_is_contradicted_as_rarely_as_it_says(intercept, length
 def test_where_the_certificate_is_tightest_it_is_contradicted_as_rarely_as_it_says(learner):
     """One point at margin 1: the path's regret is that against the target, so chance alone decides.
 
-    With a tenth of the variance that Theorem 12 charges, a third of the runs are contradicted, which is above MOST.
+    With a tenth of the variance that Theorem 12 charges, more than MOST runs of "fixed" are contradicted.
     """
     hits = 0
     for seed in range(RUNS):
