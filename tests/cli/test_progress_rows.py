@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import processes
 import pytest
 
 MASSART = [sys.executable, "-m", "massart"]
@@ -19,7 +20,7 @@ def files(tmp_path_factory):
     data, model = folder / "rows.svm", folder / "m.massart"
     data.write_text("1 1:1 2:0.5 3:0.25\n-1 1:-1 2:0.5 x\n-1 1:-1 4:2\n" * (ROWS // 3))
     command = [*MASSART, "train", str(data), "-f", str(model), "--noise-rate", "0.1", "--margin", "0.1", "--quiet"]
-    subprocess.run(command, check=True)
+    processes.run(command, check=True)
     return folder, data, model
 
 
@@ -27,7 +28,7 @@ def on_a_terminal(*arguments):
     """What a terminal on standard error shows, without its codes, and what went to standard output."""
     leader, follower = pty.openpty()
     shown = b""
-    with subprocess.Popen(
+    with processes.start(
         [*MASSART, *map(str, arguments)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -66,6 +67,6 @@ def test_a_terminal_sees_rows_and_their_share(files, number):
 def test_quiet_and_pipes_see_no_bar(files, number):
     asked = commands(files)[number]
     assert on_a_terminal(*asked, "--quiet")[0] == ""
-    piped = subprocess.run([*MASSART, *map(str, asked)], capture_output=True, text=True, check=True)
+    piped = processes.run([*MASSART, *map(str, asked)], capture_output=True, text=True, check=True)
     assert "100%" not in piped.stderr
     assert "\x1b" not in piped.stderr

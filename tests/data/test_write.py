@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import processes
 import pytest
 import zstandard
 
@@ -338,7 +339,7 @@ def test_a_full_disk_leaves_nothing(tmp_path):
     names = [*NAMES, "a.svm.gz", "a.vw.zst", "a.csv.bz2", "a.npy.gz", "a.parquet.gz"]
     paths = [str(tmp_path / name) for name in names]
     command = [sys.executable, "-W", "error", "-c", FULL, str(Path(__file__).parent), *paths]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = processes.run(command, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
         f"{path} could not be written: File too large; raise the limit on the size of files, or choose another disk"
@@ -354,7 +355,7 @@ def test_a_device_is_written_directly(tmp_path):
             with pytest.raises(InvalidDataError, match="No space left on device"):
                 write_rows([chunk_of(values())] * 3000, "/dev/full", Reading(features=WIDTH), form)
     os.mkfifo(tmp_path / "pipe.svm")
-    reader = subprocess.Popen(["/bin/cat", str(tmp_path / "pipe.svm")], stdout=subprocess.PIPE)
+    reader = processes.start(["/bin/cat", str(tmp_path / "pipe.svm")], stdout=subprocess.PIPE)
     write_rows([chunk_of(np.ones((1, 2)), [1])], tmp_path / "pipe.svm", Reading(features=2))
     assert reader.communicate()[0] == b"1 1:1 2:1\n"
 
