@@ -75,12 +75,12 @@ def bootstrap_intervals(
     values = np.full((resamples, len(estimates)), np.nan)
     for resample in range(resamples):
         times = np.bincount(random.integers(count, size=count), minlength=count).astype(np.float64)
-        for column, estimate in enumerate(estimates):
+        for place, estimate in enumerate(estimates):
             # Products, then NumPy's pairwise sum, and not `@`: the order of additions in a BLAS product depends on
             # the processor and on the number of columns, so on which other estimates are asked for.
             below = float((times * estimate.denominators).sum())
             if below > 0.0:
-                values[resample, column] = float((times * estimate.numerators).sum()) / below
+                values[resample, place] = float((times * estimate.numerators).sum()) / below
     tail = 0.5 - 0.5 * confidence
     intervals = []
     for column in values.T:
