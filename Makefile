@@ -3,10 +3,25 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: test lint format bench race recompile clean
+.PHONY: test test-blas lint format bench race recompile clean
 
 test: .venv/.peers
 	$(BIN)/pytest -n auto --cov --cov-report=term
+
+# What touches BLAS or kernels, as if on other processors: on one that knows nothing beyond the first of x86-64 (or of
+# whatever this is), and on one with AVX and twice as many threads as it likes. Names of OpenBLAS are those of x86-64.
+BLAS_TESTS := tests/evaluation tests/kernels/test_halfspace_kernels.py tests/kernels/test_mixture_kernels.py \
+	tests/kernels/test_pool_kernels.py tests/kernels/test_ranking_kernels.py tests/kernels/test_polish_kernels.py \
+	tests/learners/test_batch.py tests/learners/test_experts.py tests/learners/test_bandit.py \
+	tests/learners/test_offline.py tests/learners/test_saved_learners.py tests/learners/test_scales.py \
+	tests/store/test_schema1.py tests/worlds/test_world_data.py tests/worlds/test_reward_data.py
+X86 := $(filter x86_64 amd64,$(shell uname -m))
+AVX := $(if $(X86),$(shell grep -qwm1 avx /proc/cpuinfo 2>/dev/null && echo yes))
+
+test-blas: .venv/.peers
+	NUMBA_CPU_NAME=generic OPENBLAS_NUM_THREADS=1 $(if $(X86),OPENBLAS_CORETYPE=Prescott) \
+		$(BIN)/pytest -n auto -q $(BLAS_TESTS)
+	OPENBLAS_NUM_THREADS=4 $(if $(AVX),OPENBLAS_CORETYPE=Sandybridge) $(BIN)/pytest -n auto -q $(BLAS_TESTS)
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -195,7 +196,10 @@ def test_pipes(data):
 def test_a_reader_that_leaves_is_no_trouble(data):
     data.write_text(ROWS * 100_000)
     command = f"{sys.executable} -m massart convert {data} - --to vw | head -1"
-    done = processes.run(["/bin/bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    known = {**os.environ, "LC_ALL": "C"}  # bash complains about a locale that is not installed
+    done = processes.run(
+        ["/bin/bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False, env=known
+    )
     assert done.stdout == "1 | 1:0.5 3:2\n"
     assert done.stderr == ""
     assert done.returncode == 0
