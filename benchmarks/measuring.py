@@ -1,7 +1,7 @@
 """Contenders take turns on the same machine; what is kept of their times is ratios, with their spread.
 
 Everybody is compared by the clock on the wall, on a machine that does nothing else, with BLAS and OpenMP told to use
-one thread. Processor time is written down beside it and compared nowhere: the idle threads of a BLAS spin while they
+one thread. Processor time is written down beside it and judged nowhere: the idle threads of a BLAS spin while they
 wait for work, and count as work. Threads may be set free as well, where that is how people run a program.
 
 A machine slows down and speeds up by itself. So contenders are interleaved, round after round, each round starts with

@@ -135,7 +135,7 @@ def test_killed_half_way_it_finishes_only_what_is_missing(tmp_path, long_rows, j
     process = start(options)
     wait_for_lines(journal, 7, process)
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.communicate(timeout=60)
     left = journal.read_bytes()
     whole = left[: left.rindex(b"\n") + 1]
     done = whole.count(b"\n") - 1

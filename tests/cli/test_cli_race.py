@@ -210,7 +210,7 @@ def _started(folder, **options):
         yield process
     finally:
         process.kill()
-        process.wait()
+        process.wait(60)
 
 
 def _wait_for_units(folder, units):

@@ -214,7 +214,7 @@ def test_a_signal_leaves_nothing(data, number):
         time.sleep(0.01)
     time.sleep(0.1)
     child.send_signal(number)
-    _, told = child.communicate()
+    _, told = child.communicate(timeout=60)
     assert child.returncode == 128 + number
     assert b"Traceback" not in told
     assert [path.name for path in data.parent.iterdir()] == ["a.svm"]

@@ -195,7 +195,7 @@ def finished_or_killed(process, checkpoint, rng):
                 break
         time.sleep(0.001)
     process.kill()
-    return process.wait() != -signal.SIGKILL
+    return process.wait(60) != -signal.SIGKILL
 
 
 def test_killed_at_20_random_moments_it_ends_with_the_same_bytes(tmp_path):

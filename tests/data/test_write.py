@@ -357,7 +357,7 @@ def test_a_device_is_written_directly(tmp_path):
     os.mkfifo(tmp_path / "pipe.svm")
     reader = processes.start(["/bin/cat", str(tmp_path / "pipe.svm")], stdout=subprocess.PIPE)
     write_rows([chunk_of(np.ones((1, 2)), [1])], tmp_path / "pipe.svm", Reading(features=2))
-    assert reader.communicate()[0] == b"1 1:1 2:1\n"
+    assert reader.communicate(timeout=60)[0] == b"1 1:1 2:1\n"
 
 
 @pytest.mark.parametrize(("name", "size"), [("a.svm", 100), ("a.csv.gz", 100), ("a.parquet", 20_000), ("a.npy", 5000)])
