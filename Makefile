@@ -10,12 +10,13 @@ test: .venv/.peers
 
 # What touches BLAS or kernels, as if on other processors: on one that can only what all of its kind can, and on one
 # with AVX and more threads than cores. The names of OpenBLAS and of the C library's features are those of x86-64.
-BLAS_TESTS := tests/evaluation tests/kernels/test_halfspace_kernels.py tests/kernels/test_mixture_kernels.py \
-	tests/kernels/test_pool_kernels.py tests/kernels/test_ranking_kernels.py tests/kernels/test_polish_kernels.py \
-	tests/kernels/test_scoring.py \
+BLAS_TESTS := tests/evaluation/test_estimators.py tests/evaluation/test_intervals.py \
+	tests/evaluation/test_off_policy.py tests/evaluation/test_reward_model.py \
+	tests/kernels/test_halfspace_kernels.py tests/kernels/test_mixture_kernels.py tests/kernels/test_pool_kernels.py \
+	tests/kernels/test_ranking_kernels.py tests/kernels/test_polish_kernels.py tests/kernels/test_scoring.py \
 	tests/learners/test_batch.py tests/learners/test_experts.py tests/learners/test_bandit.py \
-	tests/learners/test_offline.py tests/learners/test_saved_learners.py tests/learners/test_scales.py \
-	tests/store/test_schema1.py tests/worlds/test_world_data.py tests/worlds/test_reward_data.py
+	tests/learners/test_scales.py tests/store/test_schema1.py tests/worlds/test_world_data.py \
+	tests/worlds/test_reward_data.py
 X86 := $(filter x86_64 amd64,$(shell uname -m))
 OLD := OPENBLAS_CORETYPE=Prescott GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4
 AVX := $(if $(X86),$(shell grep -qwm1 avx /proc/cpuinfo 2>/dev/null && echo yes))
