@@ -6,6 +6,7 @@ import pty
 import re
 import subprocess
 import sys
+import tempfile
 
 import processes
 import pytest
@@ -28,18 +29,24 @@ def on_a_terminal(*arguments):
     """What a terminal on standard error shows, without its codes, and what went to standard output."""
     leader, follower = pty.openpty()
     shown = b""
-    with processes.start(
-        [*MASSART, *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=follower,
-        env={**os.environ, "COLUMNS": "120", "TERM": "xterm"},
-    ) as process:
+    # A file takes all of standard output: a full pipe, or a full terminal, would make the process wait for us.
+    with (
+        tempfile.TemporaryFile() as written,
+        processes.start(
+            [*MASSART, *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=written,
+            stderr=follower,
+            env={**os.environ, "COLUMNS": "120", "TERM": "xterm"},
+        ) as process,
+    ):
         os.close(follower)
-        out = process.stdout.read().decode()
         with contextlib.suppress(OSError):  # that is how a terminal says that its other end is closed
             while piece := os.read(leader, 1 << 16):
                 shown += piece
+        process.wait(60)
+        written.seek(0)
+        out = written.read().decode()
     os.close(leader)
     assert process.returncode == 0
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()), out
