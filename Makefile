@@ -3,10 +3,28 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: test lint format bench race recompile clean
+.PHONY: test test-blas lint format bench race recompile clean
 
 test: .venv/.peers
 	$(BIN)/pytest -n auto --cov --cov-report=term
+
+# What touches BLAS or kernels, as if on other processors: on one that can only what all of its kind can, and on one
+# with AVX and more threads than cores. The names of OpenBLAS and of the C library's features are those of x86-64.
+BLAS_TESTS := tests/evaluation/test_estimators.py tests/evaluation/test_intervals.py \
+	tests/evaluation/test_off_policy.py tests/evaluation/test_reward_model.py \
+	tests/kernels/test_halfspace_kernels.py tests/kernels/test_mixture_kernels.py tests/kernels/test_pool_kernels.py \
+	tests/kernels/test_ranking_kernels.py tests/kernels/test_polish_kernels.py tests/kernels/test_scoring.py \
+	tests/learners/test_batch.py tests/learners/test_experts.py tests/learners/test_bandit.py \
+	tests/learners/test_scales.py tests/store/test_schema1.py tests/worlds/test_world_data.py \
+	tests/worlds/test_reward_data.py
+X86 := $(filter x86_64 amd64,$(shell uname -m))
+OLD := OPENBLAS_CORETYPE=Prescott GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4
+AVX := $(if $(X86),$(shell grep -qwm1 avx /proc/cpuinfo 2>/dev/null && echo yes))
+
+test-blas: .venv/.peers
+	NUMBA_CPU_NAME=generic OPENBLAS_NUM_THREADS=1 $(if $(X86),$(OLD)) \
+		$(BIN)/pytest -n auto -q $(BLAS_TESTS)
+	OPENBLAS_NUM_THREADS=4 $(if $(AVX),OPENBLAS_CORETYPE=Sandybridge) $(BIN)/pytest -n auto -q $(BLAS_TESTS)
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
@@ -20,6 +38,8 @@ format: .venv/.dev
 
 bench: .venv/.peers
 	$(BIN)/python benchmarks/throughput.py --json results/throughput.json
+	$(BIN)/python benchmarks/throughput.py --threads free --only csr dense pool-csr pool-dense \
+		--json results/throughput_free.json
 	$(BIN)/python benchmarks/bandit_speed.py --json results/bandit_speed.json
 	$(BIN)/python benchmarks/startup.py --json results/startup.json
 	$(BIN)/python benchmarks/files.py --json results/files.json

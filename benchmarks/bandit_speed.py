@@ -4,7 +4,7 @@
 
 Ten arms with 50 features each. Vowpal Wabbit is given its lines of text ready made; only the label is put in front of
 one of them. Then how the time grows with the number of arms and of features, and how many rounds per second a
-simulation plays at once.
+simulation plays at once. By the clock, alone on the machine, with one thread for BLAS and OpenMP.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from measuring import Contender, Elapsed, Finding, Section, Wanted, interleave, quotients, stopwatch
 from numpy.typing import NDArray
-from report import console, machine, print_section, progress, write_json
+from report import add_threads, begin, console, print_section, progress, write_json
 from workloads import SEED
 
 from massart import MonotoneBandit
@@ -105,33 +105,34 @@ def mabwiser(rows: NDArray[np.float64]) -> Contender:
     return Contender("MABWiser", "LinUCB, predict + partial_fit", len(rows), run)
 
 
-def versus_section(repeats: int, tick: Callable[..., Any]) -> Section:
-    rows = contexts(ROUNDS, ARMS, FEATURES)
+def versus_section(repeats: int, part: int, tick: Callable[..., Any]) -> Section:
+    """One decision after the other, by everybody; 1/part of the usual number of them."""
+    rows = contexts(ROUNDS // part, ARMS, FEATURES)
     contenders = [ours(OURS, rows), ours("MonotoneBandit, told both", rows, gap=0.05, margin=0.05)]
     absent = {}
     for name, invite in (("Vowpal Wabbit", vowpal), ("river", river), ("MABWiser", mabwiser)):
         try:
-            contenders.append(invite(rows[:SLOW_ROUNDS]))
+            contenders.append(invite(rows[: SLOW_ROUNDS // part]))
         except ImportError as error:
             absent[name] = f"not installed ({error})"
     seconds = interleave(contenders, repeats, tick)
-    mine = seconds[OURS].processor
+    mine = seconds[OURS].wall
     findings = [
-        Finding(c.name, c.measures, quotients(seconds[c.name].processor, mine), Wanted(at_least=3.0))
+        Finding(c.name, c.measures, quotients(seconds[c.name].wall, mine), Wanted(at_least=3.0))
         if c.name in ("Vowpal Wabbit", "river", "MABWiser")
-        else Finding(c.name, c.measures, quotients(seconds[c.name].processor, mine))
+        else Finding(c.name, c.measures, quotients(seconds[c.name].wall, mine))
         for c in contenders[1:]
     ]
     about = f"k = {ARMS}, d = {FEATURES}. Numbers: time for a decision, in times of {OURS}."
     return Section("One decision at a time", about, "times", contenders, seconds, findings, absent)
 
 
-def growth_section(repeats: int, tick: Callable[..., Any]) -> Section:
+def growth_section(repeats: int, part: int, tick: Callable[..., Any]) -> Section:
     """Time of a simulated round as arms and features grow fourfold, and rounds per second."""
     sizes = ((5, 10), (20, 10), (5, 200), (20, 200), (5, 800))
-    contenders = [_simulation(arms, features) for arms, features in sizes]
+    contenders = [_simulation(arms, features, part) for arms, features in sizes]
     seconds = interleave(contenders, repeats, tick)
-    times = {size: seconds[c.name].processor for size, c in zip(sizes, contenders, strict=True)}
+    times = {size: seconds[c.name].wall for size, c in zip(sizes, contenders, strict=True)}
     rates = [1 / (t * WANTED_RATE) for t in times[sizes[0]]]
     findings = [
         Finding("rounds per second", f"k = 5, d = 10, in units of {WANTED_RATE:,}", rates, Wanted(at_least=1.0)),
@@ -143,8 +144,8 @@ def growth_section(repeats: int, tick: Callable[..., Any]) -> Section:
     )
 
 
-def _simulation(arms: int, features: int) -> Contender:
-    count = max(2_000, SIMULATED * 50 // (arms * features))
+def _simulation(arms: int, features: int, part: int) -> Contender:
+    count = max(2_000, SIMULATED * 50 // (arms * features)) // part
     rows = contexts(count, arms, features)
     rewards = np.random.default_rng(SEED).random((count, arms))
 
@@ -164,17 +165,24 @@ def _exponent(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="one round of few decisions: nothing is judged")
+    parser.add_argument("--repeats", type=int, default=None, help="rounds (default: 5, with --quick 1)")
     parser.add_argument("--json", type=Path, default=None, metavar="PATH", help="write every sample to this file")
+    add_threads(parser)
     options = parser.parse_args(arguments)
-    facts = {"benchmark": "bandit_speed", "repeats": options.repeats, "seed": SEED, "machine": machine()}
+    repeats = options.repeats if options.repeats is not None else (1 if options.quick else 5)
+    if repeats < 1:
+        parser.error(f"--repeats {repeats}: give 1 or more")
     out, sections = console(), []
+    known = begin(out, options.threads, repeats, quick=options.quick)
+    facts = {"benchmark": "bandit_speed", "quick": options.quick, "repeats": repeats, "seed": SEED, "machine": known}
+    judged, part = known["alone"] and not options.quick, 20 if options.quick else 1
     for name, section in (("decisions", versus_section), ("simulation", growth_section)):
         with progress(name) as tick:
-            sections.append(section(options.repeats, tick))
-        print_section(out, sections[-1], True)
+            sections.append(section(repeats, part, tick))
+        print_section(out, sections[-1], judged)
     if options.json is not None:
-        write_json(options.json, facts, sections, True)
+        write_json(options.json, facts, sections, judged)
 
 
 if __name__ == "__main__":

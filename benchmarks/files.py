@@ -3,7 +3,8 @@
     python benchmarks/files.py --json results/files.json
 
 Text of 1 GB and less, Parquet, peak memory, and the wait for the first line of progress. All files are generated from
-a seed; a round starts every contender once, and a ratio is formed within a round before the median is taken.
+a seed; a round starts every contender once, and a ratio is formed within a round before the median is taken. By the
+clock, alone on the machine, with one thread for BLAS and OpenMP; the threads that read files are as many as ever.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from file_progress import progress_section
 from file_rows import COLUMNS, Block, counted_blocks, named_block
 from file_text import LARGE, Text, text_section
 from measuring import Section
-from report import Tick, console, machine, print_section, progress, write_json
+from report import Tick, add_threads, begin, console, print_section, progress, write_json
 from workloads import SEED
 
 SMALL = (1, 10, 100)  # megabytes
@@ -81,17 +82,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=None, help="where files are generated, and removed again")
     parser.add_argument("--json", type=Path, default=None, metavar="OUT", help="write every sample to this file")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="some sections only")
+    add_threads(parser)
     options = parser.parse_args(arguments)
     megabytes = options.size if options.size is not None else (QUICK if options.quick else LARGE)
     rounds = options.rounds if options.rounds is not None else (1 if options.quick else 5)
     if rounds < 1 or megabytes <= 0:
         parser.error(f"--rounds {rounds} --size {megabytes:g}: give at least 1 round and more than 0 MB")
 
-    run, judged = Run(megabytes, rounds), not options.quick and megabytes >= LARGE
-    facts = {"benchmark": "files", "megabytes": megabytes, "rounds": rounds, "seed": SEED, "machine": machine()}
     out = console()
-    out.print(f"{facts['machine']['cpu']}, {facts['machine']['cores']} cores; median of {rounds} rounds")
-    if not judged:
+    known = begin(out, options.threads, rounds, quick=options.quick)
+    run, large = Run(megabytes, rounds), not options.quick and megabytes >= LARGE
+    judged = known["alone"] and large
+    facts = {"benchmark": "files", "megabytes": megabytes, "rounds": rounds, "seed": SEED, "machine": known}
+    if not large:
         out.print(f"Nothing is judged: that needs files of {LARGE:,} MB.")
     sections, failed = [], []
     with tempfile.TemporaryDirectory(prefix="massart-files-", dir=options.folder) as place:

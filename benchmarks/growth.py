@@ -92,7 +92,7 @@ def rows_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
         part = first_rows(X, rows)
         contenders.append(_learning(f"T = {rows:,}", [(_new(part), part)], y[:rows]))
     seconds = interleave(contenders, repeats, tick)
-    totals = [[s * c.rows for s in seconds[c.name].processor] for c in contenders]
+    totals = [[s * c.rows for s in seconds[c.name].wall] for c in contenders]
     span = f"T = {sizes.growth_rows[0]:,} to {sizes.growth_rows[-1]:,}"
     finding = Finding("exponent of T", f"seconds per batch, {span}", _exponents(sizes.growth_rows, totals), ONE)
     about = f"CSR rows of {sizes.sparse_nonzeros} non-zeros in {sizes.sparse_columns:,} columns, {span}."
@@ -116,7 +116,7 @@ def nonzeros_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
     span = f"{grid[0]:,} to {grid[-1]:,}"
     findings = []
     for columns, wanted in zip(widths, (ONE, None), strict=True):
-        per_row = [seconds[f"{nonzeros:,} of {columns:,}"].processor for nonzeros in grid]
+        per_row = [seconds[f"{nonzeros:,} of {columns:,}"].wall for nonzeros in grid]
         # Weights 1 / non-zeros: every point of the line counts by its relative error.
         lines = [np.polyfit(grid, of_round, 1, w=1 / np.array(grid)) for of_round in zip(*per_row, strict=True)]
         fixed = [float(intercept / slope) for slope, intercept in lines]
@@ -142,8 +142,8 @@ def columns_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
     contenders.append(_moving("loop, few columns", [(wide_table, X) for X in local]))
     seconds = interleave(contenders, repeats, tick)
 
-    learner = [seconds[f"learner, {_power(d)}"].processor for d in grid]
-    loop = [seconds[f"loop, {_power(d)}"].processor for d in grid]
+    learner = [seconds[f"learner, {_power(d)}"].wall for d in grid]
+    loop = [seconds[f"loop, {_power(d)}"].wall for d in grid]
     narrow, wide = _power(grid[0]), _power(grid[-1])
     findings = []
     for d, of_learner, of_loop in zip(grid[1:], learner[1:], loop[1:], strict=True):
@@ -153,8 +153,8 @@ def columns_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
         ]
     growth = quotients(quotients(learner[-1], learner[0]), quotients(loop[-1], loop[0]))
     extra = quotients(np.subtract(learner[-1], learner[0]).tolist(), np.subtract(loop[-1], loop[0]).tolist())
-    few = quotients(seconds["learner, few columns"].processor, learner[0])
-    few_loop = quotients(seconds["loop, few columns"].processor, loop[0])
+    few = quotients(seconds["learner, few columns"].wall, learner[0])
+    few_loop = quotients(seconds["loop, few columns"].wall, loop[0])
     findings += [
         Finding("learner's growth / loop's", f"growth from {narrow} to {wide}", growth, CACHES_EXPLAIN_GROWTH),
         Finding("learner's extra / loop's", "seconds per row added on the way", extra, CACHES_EXPLAIN_EXTRA),

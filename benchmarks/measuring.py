@@ -1,12 +1,16 @@
 """Contenders take turns on the same machine; what is kept of their times is ratios, with their spread.
 
-A machine that others use too slows down and speeds up within seconds. So contenders are interleaved, round after
-round, each round starts with another of them, and a ratio is formed within a round before the median is taken.
-Two clocks run: processor time, which stands still while somebody else is served, is what is compared; a contender
-that works in several threads is compared by the clock on the wall.
+Everybody is compared by the clock on the wall, on a machine that does nothing else, with BLAS and OpenMP told to use
+one thread. Processor time is written down beside it and judged nowhere: the idle threads of a BLAS spin while they
+wait for work, and count as work. Threads may be set free as well, where that is how people run a program.
+
+A machine slows down and speeds up by itself. So contenders are interleaved, round after round, each round starts with
+another of them, and a ratio is formed within a round before the median is taken.
 """
 
 import gc
+import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +18,10 @@ from statistics import median
 from typing import Any, NamedTuple
 
 TRIES = 3
+ONE_THREAD, FREE_THREADS = "1", "free"
+THREAD_COUNTS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+MOST_LOAD = 0.5  # processes that want a processor, on average over a minute, on a machine that is quiet
+_PATIENCE = 180.0  # seconds: what ran just before is forgotten after two minutes
 
 
 class Elapsed(NamedTuple):
@@ -180,3 +188,31 @@ def quotients(above: Sequence[float], below: Sequence[float]) -> list[float]:
     [2.0, 3.0]
     """
     return [a / b for a, b in zip(above, below, strict=True)]
+
+
+def set_threads(threads: str) -> None:
+    """Let BLAS and OpenMP of this process, and of all that it starts, use one thread, or as many as they like.
+
+    They read the environment when they are loaded, so the program is started again if that was another.
+    """
+    wanted = dict.fromkeys(THREAD_COUNTS, "1") if threads == ONE_THREAD else {}
+    if {name: os.environ[name] for name in THREAD_COUNTS if name in os.environ} == wanted:
+        return
+    for name in THREAD_COUNTS:
+        os.environ.pop(name, None)
+    os.environ.update(wanted)
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+def load() -> float:
+    """Processes that wanted a processor, on average over the last minute; 0 where the system does not tell."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
+def wait_for_quiet(patience: float = _PATIENCE) -> float:
+    """The load of the machine, as soon as it is low, or after so many seconds."""
+    end = time.monotonic() + patience
+    while load() > MOST_LOAD and time.monotonic() < end:
+        time.sleep(1.0)
+    return load()

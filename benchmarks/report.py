@@ -1,5 +1,6 @@
 """What is known about the machine, the tables people read, and the file programs read."""
 
+import argparse
 import json
 import os
 import platform
@@ -10,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from measuring import Finding, Section
+from measuring import FREE_THREADS, MOST_LOAD, ONE_THREAD, Finding, Section, set_threads, wait_for_quiet
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -57,6 +58,40 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    """The option that says how many threads BLAS and OpenMP may use; `begin` does what it says."""
+    parser.add_argument(
+        "--threads",
+        choices=(ONE_THREAD, FREE_THREADS),
+        default=ONE_THREAD,
+        help="threads of BLAS and OpenMP, for everybody (default: 1)",
+    )
+
+
+def begin(out: Console, threads: str, rounds: int, *, quick: bool) -> dict[str, Any]:
+    """Set the threads, wait until the machine is quiet, and say how things are measured; what is known of the machine.
+
+    `alone` is False on a machine that does not become quiet: what is measured there is not to be judged or quoted.
+    """
+    set_threads(threads)
+    if not quick and sys.stderr.isatty():
+        print(f"waiting for a load of at most {MOST_LOAD:g}", file=sys.stderr)
+    load = wait_for_quiet(0.0 if quick else 180.0)
+    known = {**machine(), "threads": threads, "alone": load <= MOST_LOAD}
+    allowed = "1 thread" if threads == ONE_THREAD else "as many threads as they like"
+    out.print(
+        f"{known['cpu']}, {known['cores']} cores; median of {rounds} rounds, by the clock; BLAS and OpenMP: {allowed}",
+        highlight=False,
+    )
+    if not known["alone"]:
+        out.print(
+            f"[bold red]THE MACHINE IS BUSY[/] (load {load:.2f}, quiet is {MOST_LOAD:g}): nothing is judged, and "
+            "no number below should be quoted. End what else runs here and start again.",
+            highlight=False,
+        )
+    return known
 
 
 def console() -> Console:

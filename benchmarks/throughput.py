@@ -2,8 +2,9 @@
 
     python benchmarks/throughput.py --json results/throughput.json
 
-Times depend on the machine and on who else uses it; ratios within a round hardly do. So the table shows only
-ratios, as the median over the rounds with the smallest and the largest, and the file holds every sample.
+Times are taken by the clock, alone on the machine, with one thread for BLAS and OpenMP (`--threads free` lets them use
+all). The table shows ratios within a round, as the median over the rounds with the smallest and the largest; the file
+holds every sample.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import peers
 import vowpal
 from measuring import Contender, Finding, Section, Wanted, interleave, quotients
 from numpy.typing import NDArray
-from report import Tick, console, machine, print_section, progress, write_json
+from report import Tick, add_threads, begin, console, print_section, progress, write_json
 from workloads import FULL, QUICK, SEED, Sizes, dense_rows, sparse_rows
 
 CSR_WANTED = {peers.SGD: Wanted(at_least=1.8)}
@@ -42,9 +43,7 @@ def versus_section(
     ours = seconds[baseline.name]
     findings = []
     for c in contenders[1:]:
-        theirs = seconds[c.name]
-        single = c.threads == 1
-        ratios = quotients(theirs.processor, ours.processor) if single else quotients(theirs.wall, ours.wall)
+        ratios = quotients(seconds[c.name].wall, ours.wall)
         findings.append(Finding(c.name, c.measures, ratios, wanted.get(c.name)))
     about = f"{about} Numbers: time for a row, in times of {baseline.name} ({baseline.measures})."
     return Section(title, about, "times", contenders, seconds, findings, absent)
@@ -145,16 +144,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--repeats", type=int, default=None, help="rounds (default: 9, with --quick 2)")
     parser.add_argument("--json", type=Path, default=None, metavar="PATH", help="write every sample to this file")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="some sections only")
+    add_threads(parser)
     options = parser.parse_args(arguments)
-    sizes, judged = (QUICK, False) if options.quick else (FULL, True)
+    sizes = QUICK if options.quick else FULL
     repeats = options.repeats if options.repeats is not None else (2 if options.quick else 9)
     if repeats < 1:
         parser.error(f"--repeats {repeats}: give 1 or more")
 
-    facts = {"benchmark": "throughput", "quick": options.quick, "repeats": repeats, "seed": SEED, "machine": machine()}
-    out = console()
-    out.print(f"{facts['machine']['cpu']}, {facts['machine']['cores']} cores; median of {repeats} rounds")
-    sections = []
+    out, sections = console(), []
+    known = begin(out, options.threads, repeats, quick=options.quick)
+    facts = {"benchmark": "throughput", "quick": options.quick, "repeats": repeats, "seed": SEED, "machine": known}
+    judged = known["alone"] and not options.quick
     for name in options.only:
         with progress(name) as tick:
             sections.append(SECTIONS[name](sizes, repeats, tick))

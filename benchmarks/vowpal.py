@@ -56,7 +56,7 @@ def batch(X: Any, y: NDArray[np.int64], sizes: Sizes, folder: Path) -> list[Cont
 
     return [
         Contender(READY, f"vw.learn(example), {len(examples):,} rows", len(examples), lambda: stopwatch(learn)),
-        driver(DRIVER, f"its C++ loop on its cache file, {file_rows:,} rows; 2 threads, so wall time"),
+        driver(DRIVER, f"its C++ loop on its cache file, {file_rows:,} rows; 2 threads"),
         driver(DRIVER_SGD, "the same with its cheapest update", "--sgd"),
     ]
 

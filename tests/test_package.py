@@ -1,16 +1,16 @@
 """The package as a newcomer meets it: names, weight of an import, version."""
 
-import subprocess
 import sys
 from importlib.metadata import version
 
+import processes
 import pytest
 
 import massart
 
 
 def run(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    return processes.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_every_public_name_loads():
@@ -38,5 +38,5 @@ def test_import_is_light(statement):
 
 def test_command_and_module_are_the_same():
     shown = run("import massart.cli.main as m; m.app(['--version'], standalone_mode=False)")
-    module = subprocess.run([sys.executable, "-m", "massart", "--version"], capture_output=True, text=True, check=True)
+    module = processes.run([sys.executable, "-m", "massart", "--version"], capture_output=True, text=True, check=True)
     assert shown == module.stdout.strip() == f"massart {massart.__version__}"

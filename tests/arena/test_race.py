@@ -2,13 +2,13 @@
 
 import json
 import math
-import subprocess
 import sys
 import time
 import tracemalloc
 from itertools import pairwise
 
 import numpy as np
+import processes
 import pytest
 from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -388,7 +388,7 @@ def test_names_of_learners_brought_along():
 def test_importing_the_arena_is_light():
     heavy = "[m for m in ('numba', 'scipy', 'sklearn', 'joblib', 'plotly', 'matplotlib') if m in sys.modules]"
     code = f"import sys, massart.arena; assert callable(massart.arena.race); print({heavy})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = processes.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import processes
 import pytest
 from sklearn.linear_model import SGDClassifier
 
@@ -44,7 +45,7 @@ def text(rows):
 
 
 def start(options):
-    return subprocess.Popen(
+    return processes.start(
         [sys.executable, "-c", PROGRAM, json.dumps(options)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -134,7 +135,7 @@ def test_killed_half_way_it_finishes_only_what_is_missing(tmp_path, long_rows, j
     process = start(options)
     wait_for_lines(journal, 7, process)
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.communicate(timeout=60)
     left = journal.read_bytes()
     whole = left[: left.rindex(b"\n") + 1]
     done = whole.count(b"\n") - 1
@@ -306,5 +307,5 @@ def test_workers_do_not_hear_ctrl_c():
         "    found = Parallel(2)(delayed(signal.pthread_sigmask)(signal.SIG_BLOCK, []) for _ in range(4))\n"
         "print(all(signal.SIGINT in mask for mask in found), signal.pthread_sigmask(signal.SIG_BLOCK, []))\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = processes.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[0] == "True set()"

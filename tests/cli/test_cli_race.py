@@ -12,6 +12,7 @@ import sys
 import time
 from contextlib import contextmanager, suppress
 
+import processes
 import pytest
 from typer.testing import CliRunner
 
@@ -48,7 +49,7 @@ def test_help_is_light():
         "    app(words, standalone_mode=False)\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = processes.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
 
 
@@ -204,12 +205,12 @@ def _started(folder, **options):
     """A race that would take hours, ended at the latest with the test."""
     words = ["race", "kink", "hunted-minority", "-l", "massart,perceptron", "--rounds", "3000", "--seeds", "2000"]
     outputs = ["--report", "race.html", "--rows", "rows.json", "--resume", "journal.jsonl"]
-    process = subprocess.Popen([sys.executable, "-m", "massart", *words, *outputs], cwd=folder, **options)
+    process = processes.start([sys.executable, "-m", "massart", *words, *outputs], cwd=folder, **options)
     try:
         yield process
     finally:
         process.kill()
-        process.wait()
+        process.wait(60)
 
 
 def _wait_for_units(folder, units):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 from itertools import pairwise
 
 import numpy as np
+import processes
 import pytest
 from typer.testing import CliRunner
 
@@ -25,7 +27,7 @@ def run(*arguments):
 
 def process(*arguments, **options):
     command = [sys.executable, "-m", "massart", "convert", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, check=False, **options)
+    return processes.run(command, capture_output=True, check=False, **options)
 
 
 @pytest.fixture
@@ -194,7 +196,10 @@ def test_pipes(data):
 def test_a_reader_that_leaves_is_no_trouble(data):
     data.write_text(ROWS * 100_000)
     command = f"{sys.executable} -m massart convert {data} - --to vw | head -1"
-    done = subprocess.run(["/bin/bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    known = {**os.environ, "LC_ALL": "C"}  # bash complains about a locale that is not installed
+    done = processes.run(
+        ["/bin/bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False, env=known
+    )
     assert done.stdout == "1 | 1:0.5 3:2\n"
     assert done.stderr == ""
     assert done.returncode == 0
@@ -204,12 +209,12 @@ def test_a_reader_that_leaves_is_no_trouble(data):
 def test_a_signal_leaves_nothing(data, number):
     data.write_text(ROWS * 300_000)
     command = [sys.executable, "-m", "massart", "convert", str(data), str(data.with_name("b.vw"))]
-    child = subprocess.Popen(command, stderr=subprocess.PIPE)
+    child = processes.start(command, stderr=subprocess.PIPE)
     while len(list(data.parent.iterdir())) == 1 and child.poll() is None:
         time.sleep(0.01)
     time.sleep(0.1)
     child.send_signal(number)
-    _, told = child.communicate()
+    _, told = child.communicate(timeout=60)
     assert child.returncode == 128 + number
     assert b"Traceback" not in told
     assert [path.name for path in data.parent.iterdir()] == ["a.svm"]

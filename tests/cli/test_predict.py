@@ -1,9 +1,9 @@
 """`massart predict`: a line for every row, the error where labels are known."""
 
-import subprocess
 import sys
 
 import numpy as np
+import processes
 import pytest
 from typer.testing import CliRunner
 
@@ -104,7 +104,7 @@ def test_a_broken_pipe_is_no_traceback(model, tmp_path):
     rows = tmp_path / "rows.svm"
     rows.write_text(rows.read_text() * 400)  # more than a pipe holds
     command = f"({sys.executable} -m massart predict {model} {rows} --scores; echo code $? >&2) | head -1"
-    found = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=True)
+    found = processes.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=True)
     assert len(found.stdout.splitlines()) == 1
     assert "Traceback" not in found.stderr
     assert found.stderr.strip().endswith("code 0")

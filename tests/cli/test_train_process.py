@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import processes
 import pytest
 
 from massart import load
@@ -43,13 +44,13 @@ def rows(tmp_path_factory):
 
 
 def run(*arguments, **options):
-    return subprocess.run(
+    return processes.run(
         [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120, **options
     )
 
 
 def shell(command):
-    return subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False, timeout=120)
+    return processes.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False, timeout=120)
 
 
 def train_of(*arguments):
@@ -92,7 +93,7 @@ def test_standard_output_that_is_full_is_a_sentence(rows, tmp_path):
 
 
 def start(*arguments, **options):
-    return subprocess.Popen([*COMMAND, *map(str, arguments)], stderr=subprocess.PIPE, text=True, **options)
+    return processes.start([*COMMAND, *map(str, arguments)], stderr=subprocess.PIPE, text=True, **options)
 
 
 def wait_for(condition, process, seconds=60):
@@ -124,6 +125,30 @@ def test_stopped_in_the_middle_of_a_pipe_and_resumed(rows, tmp_path, number, cod
     assert (tmp_path / "p").read_bytes() == (tmp_path / "whole.p").read_bytes()
     np.testing.assert_array_equal(load(model).coef_, load(tmp_path / "whole").coef_)
     assert not (tmp_path / "m.checkpoint").exists()
+
+
+def ignoring():
+    """As nohup, and a shell that starts a job in the background, leave it to what they start."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def test_signals_that_it_was_told_to_ignore_do_not_stop_it(rows, tmp_path):
+    """Ctrl-C and a closed terminal are not for a job in the background: it learns to the end."""
+    text = rows.read_bytes()
+    options = ["-", "-f", tmp_path / "m", "--checkpoint-every", "1000", *KNOWN]
+    with start(*options, stdin=subprocess.PIPE, preexec_fn=ignoring) as process:
+        process.stdin.buffer.write(text[: len(text) // 2])
+        process.stdin.buffer.flush()
+        wait_for((tmp_path / "m.checkpoint").exists, process)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGHUP)
+        process.stdin.buffer.write(text[len(text) // 2 :])
+        process.stdin.close()
+        words = process.stderr.read()
+        assert process.wait(30) == 0, words
+    assert run(rows, "-f", tmp_path / "whole", *KNOWN).returncode == 0
+    np.testing.assert_array_equal(load(tmp_path / "m").coef_, load(tmp_path / "whole").coef_)
 
 
 def test_a_second_signal_ends_at_once(tmp_path):
@@ -170,7 +195,7 @@ def finished_or_killed(process, checkpoint, rng):
                 break
         time.sleep(0.001)
     process.kill()
-    return process.wait() != -signal.SIGKILL
+    return process.wait(60) != -signal.SIGKILL
 
 
 def test_killed_at_20_random_moments_it_ends_with_the_same_bytes(tmp_path):
@@ -183,7 +208,7 @@ def test_killed_at_20_random_moments_it_ends_with_the_same_bytes(tmp_path):
     rng, kills = random.Random(20), 0  # noqa: S311
     often = [rows, "-f", parts / "m", "-p", parts / "p", *options, "--checkpoint-every", "1000", "--resume"]
     while kills < 20:
-        with subprocess.Popen([*COMMAND, *map(str, often)]) as process:
+        with processes.start([*COMMAND, *map(str, often)]) as process:
             finished = finished_or_killed(process, parts / "m.checkpoint", rng)
         kills += not finished
         if finished:  # it was too quick for the remaining kills: once more from the start
@@ -237,7 +262,7 @@ def test_a_full_disk_leaves_nothing_half_written(rows, tmp_path, options):
 def test_on_a_terminal_progress_is_redrawn_in_place(rows, tmp_path):
     leader, follower = pty.openpty()
     shown = b""
-    with subprocess.Popen(
+    with processes.start(
         [*COMMAND, str(rows), "-f", str(tmp_path / "m")],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -267,7 +292,7 @@ def test_nothing_heavy_is_imported(rows):
         "heavy = ('sklearn', 'pandas', 'pyarrow', 'scipy.sparse', 'scipy.linalg')\n"
         "print([name for name in heavy if name in sys.modules])"
     )
-    found = subprocess.run([sys.executable, "-c", script, str(rows)], capture_output=True, text=True, check=True)
+    found = processes.run([sys.executable, "-c", script, str(rows)], capture_output=True, text=True, check=True)
     assert found.stdout.splitlines()[-1] == "[]"
 
 

@@ -12,6 +12,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import processes
 import pytest
 import zstandard
 
@@ -216,7 +217,7 @@ class TestPipes:
             "sys.stdout.buffer.write(head[:7] + source.open(3).read());"
             "print(source.name, source.size, source.fraction(), source.compression, file=sys.stderr)"
         )
-        process = subprocess.Popen(
+        process = processes.start(
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         out, err = process.communicate(COMPRESS.get(kind, bytes)(sample()), timeout=60)

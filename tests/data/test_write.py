@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import processes
 import pytest
 import zstandard
 
@@ -319,13 +320,12 @@ def test_an_error_while_rows_come_leaves_the_old_file(tmp_path, name):
 FULL = """
 import resource, sys
 import numpy as np
-sys.path.insert(0, sys.argv[1])
 from test_write import chunk_of, values
 from massart.data import Reading, write_rows
 from massart.errors import InvalidDataError
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 rows = chunk_of(np.random.default_rng(0).normal(size=(2000, 7)))
-for path in sys.argv[2:]:
+for path in sys.argv[1:]:
     try:
         write_rows([rows] * 100, path, Reading(features=7))
     except InvalidDataError as error:
@@ -337,8 +337,9 @@ def test_a_full_disk_leaves_nothing(tmp_path):
     """A limit on the size of files stands for it."""
     names = [*NAMES, "a.svm.gz", "a.vw.zst", "a.csv.bz2", "a.npy.gz", "a.parquet.gz"]
     paths = [str(tmp_path / name) for name in names]
-    command = [sys.executable, "-W", "error", "-c", FULL, str(Path(__file__).parent), *paths]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    known = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-W", "error", "-c", FULL, *paths]
+    done = processes.run(command, env=known, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
         f"{path} could not be written: File too large; raise the limit on the size of files, or choose another disk"
@@ -354,9 +355,9 @@ def test_a_device_is_written_directly(tmp_path):
             with pytest.raises(InvalidDataError, match="No space left on device"):
                 write_rows([chunk_of(values())] * 3000, "/dev/full", Reading(features=WIDTH), form)
     os.mkfifo(tmp_path / "pipe.svm")
-    reader = subprocess.Popen(["/bin/cat", str(tmp_path / "pipe.svm")], stdout=subprocess.PIPE)
+    reader = processes.start(["/bin/cat", str(tmp_path / "pipe.svm")], stdout=subprocess.PIPE)
     write_rows([chunk_of(np.ones((1, 2)), [1])], tmp_path / "pipe.svm", Reading(features=2))
-    assert reader.communicate()[0] == b"1 1:1 2:1\n"
+    assert reader.communicate(timeout=60)[0] == b"1 1:1 2:1\n"
 
 
 @pytest.mark.parametrize(("name", "size"), [("a.svm", 100), ("a.csv.gz", 100), ("a.parquet", 20_000), ("a.npy", 5000)])

@@ -1,10 +1,10 @@
 """The kernels of tables against NumPy and a slow CSR: values, missing ones, too large ones, collisions."""
 
 import os
-import subprocess
 import sys
 
 import numpy as np
+import processes
 import pytest
 
 from massart.data.names import name_hash
@@ -85,5 +85,5 @@ def test_rows_become_csr(width, merging):
 def test_no_kernel_reads_or_writes_out_of_bounds(tmp_path):
     checked = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     again = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", __file__]
-    done = subprocess.run(again, env=checked, capture_output=True, text=True, check=False)
+    done = processes.run(again, env=checked, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:]

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import processes
 import pytest
 from fuzz_check import shrunk
 from fuzz_corpus import Input, inputs
@@ -26,7 +27,7 @@ def run(progress: Path, *arguments: object, **environment: str) -> dict[str, flo
     """What the program says of itself; a test failure with the input in hand if it does not come to its end."""
     command = [sys.executable, str(PROGRAM), "--progress", str(progress), *map(str, arguments)]
     try:
-        ended = subprocess.run(
+        ended = processes.run(
             command, env=os.environ | environment, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
     except subprocess.TimeoutExpired:

@@ -51,6 +51,17 @@ def test_the_order_of_rows_does_not_matter(parameters, form, classes):
         assert_same_model(fitted(form(X[shuffled]), y[shuffled], **parameters), plain)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_the_order_of_rows_does_not_matter_where_columns_are_of_different_size(form):
+    """They are learned in units of their own size, which is a sum over the rows."""
+    X, y = data()
+    X *= [1.0, 3.7, 100.0, 1e-3, 55.0]
+    plain = fitted(form(X), y)
+    for seed in range(6):
+        shuffled = np.random.default_rng(seed).permutation(y.size)
+        assert_same_model(fitted(form(X[shuffled]), y[shuffled]), plain)
+
+
 def test_the_order_of_repeated_rows_with_unequal_weights_does_not_matter():
     X, y = data(40)
     X, y = np.repeat(X, 5, axis=0), np.repeat(y, 5)

@@ -5,11 +5,11 @@ import json
 import os
 import pickle
 import re
-import subprocess
 import sys
 
 import numpy as np
 import pandas as pd
+import processes
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -48,7 +48,7 @@ print(json.dumps(results))
 
 @pytest.fixture(scope="module")
 def checks():
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", _CHECKS, json.dumps(CHECKED)],
         env={**os.environ, "SCIPY_ARRAY_API": "1"},
         capture_output=True,

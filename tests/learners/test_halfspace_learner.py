@@ -1,9 +1,9 @@
 """Halfspace: what it refuses, what it remembers, and that stopping changes nothing."""
 
-import subprocess
 import sys
 
 import numpy as np
+import processes
 import pytest
 import scipy.sparse as sp
 
@@ -126,7 +126,7 @@ def test_saved_loaded_elsewhere_and_gone_on_is_never_stopped(options, tmp_path):
         "learner.learn_many(rest['X'], rest['y'])\n"
         "massart.save(learner, sys.argv[1] + '/whole.massart')\n"
     )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+    processes.run([sys.executable, "-c", code, str(tmp_path)], check=True)
     assert fingerprint(load(tmp_path / "whole.massart")) == fingerprint(whole)
 
 

@@ -1,11 +1,11 @@
 """`save` and `load`: whatever was learned comes back bit for bit, in this process or another; the rest is refused."""
 
 import pickle
-import subprocess
 import sys
 
 import numpy as np
 import pandas as pd
+import processes
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -90,7 +90,7 @@ def gone_on(tmp_path_factory):
             save(model, folder / f"{number}.{how}.massart")
         tasks.append((rows[THEN], y[THEN]))
     (folder / "tasks.pickle").write_bytes(pickle.dumps(tasks))
-    subprocess.run([sys.executable, "-W", "error", "-c", _GO_ON, str(folder)], check=True)
+    processes.run([sys.executable, "-W", "error", "-c", _GO_ON, str(folder)], check=True)
     return pickle.loads((folder / "results.pickle").read_bytes())  # noqa: S301
 
 

@@ -1,9 +1,9 @@
 """Learners in files beyond `save` and `load`: notes of a training, names and arrays, maps, and changes of width."""
 
-import subprocess
 import sys
 
 import numpy as np
+import processes
 import pytest
 from sklearn.base import clone
 
@@ -128,5 +128,5 @@ def test_training_from_files_needs_no_scikit_learn(tmp_path):
         "print([name for name in heavy if name in sys.modules])\n"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "m")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = processes.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

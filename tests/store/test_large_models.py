@@ -1,10 +1,10 @@
 """Large arrays: folded when they are mostly zeros, mapped when that is asked for, never copied."""
 
-import subprocess
 import sys
 import zipfile
 
 import numpy as np
+import processes
 import pytest
 from model_cases import ARRAYS, assert_whole, refused
 
@@ -246,7 +246,7 @@ MEGABYTE = 2**20
 )
 def test_nothing_is_copied(what, most, tmp_path):
     """200 MB: writing takes a few blocks, reading takes the array, and for zeros or mapped arrays not even that."""
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", _MEASURE, str(tmp_path / "m"), what], capture_output=True, text=True, check=False
     )
     if "clear_refs" in done.stderr:

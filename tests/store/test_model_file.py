@@ -4,11 +4,11 @@ import hashlib
 import json
 import os
 import pickle
-import subprocess
 import sys
 import zipfile
 
 import numpy as np
+import processes
 import pytest
 from model_cases import ARRAYS, META, ONE, assert_whole, described, forge, refused
 
@@ -45,7 +45,7 @@ def test_the_same_content_is_the_same_file(path, tmp_path, monkeypatch):
     assert other.read_bytes() == path.read_bytes()
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     script = "import sys; from massart.store.model_file import *; write_model(sys.argv[2], *read_model(sys.argv[1]))"
-    subprocess.run([sys.executable, "-c", script, str(path), str(other)], check=True)
+    processes.run([sys.executable, "-c", script, str(path), str(other)], check=True)
     assert hashlib.sha256(other.read_bytes()).hexdigest() == digest
 
 

@@ -1,10 +1,10 @@
 """Writing: a failure leaves the old file as it was, and nothing else."""
 
 import shutil
-import subprocess
 import sys
 
 import numpy as np
+import processes
 import pytest
 from model_cases import ARRAYS, META, ONE, assert_whole
 
@@ -92,7 +92,7 @@ except ModelFileError as error:
 
 
 def fill_the_disk(path, limit=-1):
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", _FULL_DISK, str(path), str(limit)], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith(f"{path} could not be written ("), done
@@ -114,13 +114,13 @@ def tiny_disk(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = shutil.which("mount")
-    made = mount and subprocess.run(
+    made = mount and processes.run(
         [mount, "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True, check=False
     )
     if not made or made.returncode:
         pytest.skip("making a disk takes a system and a user who may mount one")
     yield disk
-    subprocess.run([shutil.which("umount"), str(disk)], check=True)
+    processes.run([shutil.which("umount"), str(disk)], check=True)
 
 
 def test_a_disk_without_space_leaves_the_old_file_and_nothing_else(tiny_disk):

@@ -5,10 +5,10 @@ import inspect
 import itertools
 import math
 import pkgutil
-import subprocess
 import sys
 from pathlib import Path
 
+import processes
 import pytest
 
 from massart import theory
@@ -42,7 +42,7 @@ def test_the_note_names_every_formula():
 
 def test_importing_the_theory_loads_nothing_heavy():
     code = "import sys, massart.theory; print(sorted({'numpy', 'scipy', 'sklearn', 'numba'} & set(sys.modules)))"
-    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seen = processes.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert seen.stdout.strip() == "[]"
 
 

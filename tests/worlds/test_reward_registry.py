@@ -1,10 +1,10 @@
 """Reward worlds by name, their defaults, and what is refused."""
 
-import subprocess
 import sys
 import typing
 
 import numpy as np
+import processes
 import pytest
 
 from massart import worlds
@@ -134,5 +134,5 @@ def test_making_reward_worlds_is_light():
         "import sys; import massart.worlds as w; [w.make(n).play(1).next([0.0] * 10) for n in w.reward_names()]; "
         "print([m for m in ('numba', 'sklearn', 'scipy', 'massart.learners') if m in sys.modules])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = processes.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

@@ -1,9 +1,9 @@
 """Worlds by name, and what is refused."""
 
-import subprocess
 import sys
 
 import numpy as np
+import processes
 import pytest
 
 from massart import worlds
@@ -124,5 +124,5 @@ def test_importing_worlds_is_light():
         "import sys; import massart.worlds as w; [w.make(n) for n in w.names()]; "
         "print([m for m in ('numba', 'sklearn', 'scipy', 'massart.learners') if m in sys.modules])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = processes.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

@@ -47,9 +47,13 @@ def angle_between(weights: NDArray[np.float64], target: NDArray[np.float64]) -> 
     if not all(0.0 < length < math.inf for length in longest):
         return None
     u, v = weights / longest[0], target / longest[1]  # so that no square is lost to underflow
-    u, v = u / math.sqrt(float(u @ u)), v / math.sqrt(float(v @ v))
-    apart, together = u - v, u + v
-    return math.degrees(2.0 * math.atan2(math.sqrt(float(apart @ apart)), math.sqrt(float(together @ together))))
+    u, v = u / _length(u), v / _length(v)
+    return math.degrees(2.0 * math.atan2(_length(u - v), _length(u + v)))
+
+
+def _length(vector: NDArray[np.float64]) -> float:
+    """Without BLAS, whose order of additions depends on the processor and on the number of its threads."""
+    return math.sqrt(float(np.square(vector).sum()))
 
 
 def promise(contestant: str | None, world: World, rounds: int) -> Promise | None:

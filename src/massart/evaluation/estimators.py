@@ -53,7 +53,7 @@ class Estimate:
         if count < 2:
             return math.nan
         residuals = self.numerators - self.value * self.denominators
-        return math.sqrt(count / (count - 1) * float(residuals @ residuals)) / abs(float(self.denominators.sum()))
+        return math.sqrt(count / (count - 1) * float(np.square(residuals).sum())) / abs(float(self.denominators.sum()))
 
 
 def ips(rewards: FloatArray, weights: FloatArray, row_weights: FloatArray | None = None) -> Estimate:

@@ -71,14 +71,16 @@ def bootstrap_intervals(
     check_confidence(confidence)
     if resamples < 2:
         raise InvalidParameterError(f"resamples must be at least 2, not {resamples}")
-    tops = np.column_stack([estimate.numerators for estimate in estimates])
-    bottoms = np.column_stack([estimate.denominators for estimate in estimates])
-    random, count = np.random.default_rng(seed), tops.shape[0]
+    random, count = np.random.default_rng(seed), estimates[0].numerators.size
     values = np.full((resamples, len(estimates)), np.nan)
     for resample in range(resamples):
         times = np.bincount(random.integers(count, size=count), minlength=count).astype(np.float64)
-        below = times @ bottoms
-        np.divide(times @ tops, below, out=values[resample], where=below > 0.0)
+        for place, estimate in enumerate(estimates):
+            # Products, then NumPy's pairwise sum, and not `@`: the order of additions in a BLAS product depends on
+            # the processor and on the number of columns, so on which other estimates are asked for.
+            below = float((times * estimate.denominators).sum())
+            if below > 0.0:
+                values[resample, place] = float((times * estimate.numerators).sum()) / below
     tail = 0.5 - 0.5 * confidence
     intervals = []
     for column in values.T:

@@ -48,7 +48,7 @@ class WeightedLog:
         1.8
         """
         whole = self.weights * self.row_weights
-        squares = float(whole @ whole)
+        squares = float(np.square(whole).sum())
         return float(whole.sum()) ** 2 / squares if squares else 0.0
 
     @property

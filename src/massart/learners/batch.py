@@ -16,6 +16,7 @@ from scipy import sparse
 
 from massart.kernels import polish as polishing
 from massart.kernels import rows as kernel
+from massart.kernels.scoring import score_many
 from massart.learners.rows import Rows
 
 _DRAWS = 6  # rounds drawn by chance
@@ -132,17 +133,25 @@ def fit_batch(
 
 
 def _sizes(X: Any, weight: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """(d,) root mean squares of the columns where they are not 0; None if they are all alike, within a factor of 10.
+    """(d,) sizes of the columns; None if they are all alike, within a factor of 10.
+
+    The size is the root mean square of what is not 0, as the nearest power of two: so no value is rounded when it is
+    divided, and the order of the rows, which decides about the last digit of a sum, decides about nothing else.
 
     The learners with a mistake bound take rows as they are. When columns are of very different size, passes after the
     first learn them in units of their own size instead; a row's meaning does not change with the units.
     """
-    squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
-    total, present = np.asarray(weight @ squares).ravel(), np.asarray(weight @ (squares != 0)).ravel()
+    if sparse.issparse(X):  # SciPy adds up in the order of the rows
+        squares = X.multiply(X)
+        total, present = np.asarray(weight @ squares).ravel(), np.asarray(weight @ (squares != 0)).ravel()
+    else:  # and so does NumPy, but for `@`, whose order of additions is that of the BLAS and its threads
+        squares = np.square(X, dtype=np.float64)
+        present = np.where(squares != 0, weight[:, None], 0.0).sum(axis=0)
+        total = np.multiply(squares, weight[:, None], out=squares).sum(axis=0)
     sizes = np.sqrt(total / np.where(present > 0, present, 1.0))
     sizes = np.where((sizes > 1e-100) & (sizes < 1e100), sizes, 1.0)
     seen = sizes[present > 0]
-    return sizes if seen.size and seen.max() > 10 * seen.min() else None
+    return np.exp2(np.rint(np.log2(sizes))) if seen.size and seen.max() > 10 * seen.min() else None
 
 
 def _divided(X: Any, sizes: NDArray[np.float64]) -> Any:
@@ -176,8 +185,12 @@ def _by_mistakes(
     """Numbers of the candidates, of (classes, candidates, d + 1) weights, from the fewest mistakes to the most."""
     classes, count, width = candidates.shape
     flat = candidates.reshape(classes * count, width)
-    # Neither product by BLAS, whose sums come in an order of its own: the choice must not depend on the processor.
-    products = X @ flat[:, :-1].T if sparse.issparse(X) else np.einsum("ij,kj->ik", X, flat[:, :-1])
-    scores = (np.asarray(products) + flat[:, -1]).reshape(-1, classes, count)
+    if sparse.issparse(X):
+        scores = X @ flat[:, :-1].T
+    else:  # a score of 0 is a cliff, and `@` would fall on a side of it that depends on the BLAS and its threads
+        scores = np.zeros((X.shape[0], classes * count))
+        score_many(np.ascontiguousarray(X), np.ascontiguousarray(flat[:, :-1].T), scores)
+    scores = (np.asarray(scores) + flat[:, -1]).reshape(-1, classes, count)
     answers = scores[:, 0] >= 0.0 if classes == 1 else scores.argmax(axis=1)
-    return np.asarray(np.argsort(np.einsum("i,ij->j", weight, answers != labels[:, None]), kind="stable"))
+    mistakes = np.where(answers != labels[:, None], weight[:, None], 0.0).sum(axis=0)
+    return np.asarray(np.argsort(mistakes, kind="stable"))

@@ -87,7 +87,7 @@ class DataWorld(ObliviousWorld):
         self._clean, self.classes = _labels(y, len(self._rows))
         self.dimension = self._rows.shape[1]
         self.target = _target(target, self._rows, self._clean)
-        scores = self._rows @ self.target
+        scores = np.einsum("ij,j->i", self._rows, self.target)  # not `@`: its bits depend on the number of threads
         separated = bool(np.all(scores * self._clean > 0.0))
         self.margin = float(np.abs(scores).min()) if separated else None
         self._rates, self._region, labels = _noise(noise, self.noise_rate, np.abs(scores), group)
@@ -160,7 +160,7 @@ def _target(given: npt.ArrayLike | None, rows: Matrix, clean: Vector) -> Vector:
         target = np.array(given, dtype=np.float64)
         if target.shape != (rows.shape[1],):
             raise InvalidDataError(f"target must have shape ({rows.shape[1]},), got {target.shape}")
-    length = float(np.linalg.norm(target))
+    length = float(np.sqrt(np.square(target).sum()))
     if not 0.0 < length < np.inf:
         raise InvalidDataError("target must be finite and not zero")
     unit: Vector = target / length

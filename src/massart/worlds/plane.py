@@ -39,7 +39,7 @@ class PlaneWorld(HalfspaceWorld, ObliviousWorld):
         self.regions = tuple(Region(point.name, point.flip_rate, point.mass) for point in points)
         self._rates = np.array([point.flip_rate for point in points])
         self._masses = np.array([point.mass for point in points])
-        self.bayes_error = float(self._rates @ self._masses)
+        self.bayes_error = float((self._rates * self._masses).sum())
 
     @abstractmethod
     def _points(self) -> list[Point]:

@@ -88,7 +88,8 @@ class ExponentialNet(Baseline):
     def weights(self) -> NDArray[np.float64]:
         """(d,) the mean of the directions by their weights: the best linear description of the vote."""
         _, directions, counts, trust = self._memory
-        return np.asarray(trust[np.minimum(counts - counts.min(), trust.size - 1)] @ directions)
+        shares = trust[np.minimum(counts - counts.min(), trust.size - 1)]
+        return np.asarray((shares[:, None] * directions).sum(axis=0))
 
 
 def _trust(noise_rate: float) -> NDArray[np.float64]:

@@ -83,7 +83,7 @@ class ObliviousPairWorld(PairWorld, ObliviousRewardWorld):
 
     def _declare(self) -> None:
         self.mean_reward = 0.5
-        self.best_reward = 0.5 + 0.5 * (self.arms - 1) * float(self.gaps @ self.masses)
+        self.best_reward = 0.5 + 0.5 * (self.arms - 1) * float(np.multiply(self.gaps, self.masses).sum())
 
     def _draw(self, rng: np.random.Generator, start: int, count: int) -> RewardChunk:
         del start
