@@ -77,6 +77,7 @@ def stream(rounds, seed=0, changing=True):
     for _ in range(rounds):
         k = int(rng.integers(1, 6)) if changing else 3
         X = rng.normal(size=(k, D)) / 3 * (rng.random((k, D)) < 0.7)
+        X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
         allowed = rng.random(k) < 0.8 if changing else np.ones(k, bool)
         allowed[rng.integers(k)] = True
         yield X, allowed, 2.0 + 3.0 * (rng.random(k) < 0.5 + 0.4 * np.tanh(3 * X[:, 1]))
@@ -115,7 +116,8 @@ def test_algorithm_3_round_by_round(form, changing, floor):
 def test_parameters_are_those_of_the_proofs(arms):
     """q from the probabilities, rho and Lambda from the memo at ||v|| = 1 and at v = 0, step from its place."""
     told = {"arms": arms, "gap": 0.2, "margin": 0.3, "reward_width": 1.0, "rounds": 10**7}
-    X = np.random.default_rng(arms).normal(size=(arms, D)) / 3
+    X = np.random.default_rng(arms).normal(size=(arms, D))
+    X /= 2 * np.linalg.norm(X, axis=1, keepdims=True)
     bandit = MonotoneBandit(0.2, 0.3, horizon=10**7, random_state=0, update="paper")
     q = theory.paper_exploration_rate(**told)
     assert q < 0.9
