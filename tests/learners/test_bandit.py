@@ -118,8 +118,8 @@ def test_the_paper_s_descent_depends_on_the_order_but_stays_in_the_unit_ball():
 def test_learning_late_costs_little():
     """Rewards 50 rounds late: baselines and shares are older, w too; weights stay in the ball, the lift stays.
 
-    Choices are made with a w that lacks the last 50 steps, so the runs differ from the first rounds on. Late rewards may
-    cost a tenth of the lift; with this seed they cost none (1239 late, 1223 in time). Theorem 17: tests/learners/test_lift.
+    Choices are made with a w that lacks the last 50 steps, so the runs differ from the first rounds on. Late rewards
+    may cost a tenth of the lift; with this seed they cost none (1239 late, 1223 in time). What is proved: test_lift.
     """
     count, delay = 5_000, 50
     lifts = []

@@ -158,7 +158,7 @@ def test_equal_contexts_with_unequal_rewards_are_guaranteed_nothing(update):
 
 
 def test_a_ranker_counts_pairs_of_different_contexts_only():
-    """Unequal rewards of equal contexts: 0 guaranteed. With a third arm that differs, one or two pairs of three arms."""
+    """Unequal rewards of equal contexts: 0 guaranteed. With a third arm that differs, one or two pairs of three."""
     ranker = MonotoneRanker(0.5, 0.5)
     for _ in range(200):
         ranker.learn([[0.6, 0.8], [0.6, 0.8]], [0.25, 0.75])
@@ -181,8 +181,8 @@ TINY = np.array([1e-200, 0.0, 0.0, 0.0])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
 @pytest.mark.parametrize(
     ("one", "two", "equal"),
-    [(ODD, ODD, True), (ODD, NEARLY, False), (TINY, 2 * TINY, False), (TINY, 0 * TINY, False), (-0 * ODD, 0 * ODD, True),
-     (np.array([0.6, 1e-9, 0, 0]), np.array([0.6, 0, 0, 0]), False)],
+    [(ODD, ODD, True), (ODD, NEARLY, False), (TINY, 2 * TINY, False), (TINY, 0 * TINY, False),
+     (-0.0 * ODD, 0.0 * ODD, True), (np.array([0.6, 1e-9, 0, 0]), np.array([0.6, 0, 0, 0]), False)],
     ids=["equal", "last digit", "squares below the smallest number", "an entry less", "zeros", "a small entry less"],
 )  # fmt: skip
 def test_contexts_are_compared_entry_by_entry(form, one, two, equal):

@@ -11,9 +11,9 @@ Errata are those of docs/paper-to-code.md, each resolved where it is met:
 What the paper does not have: rewards begin at how[LOWEST], arms may be forbidden (k counts the others), q is never
 below how[FLOOR], and k may change: a round's loss is multiplied by 2 (1 - q) / k, G likewise, so that regret is counted
 in lift. As long as k stays, this changes no step. Arms with equal contexts are no pair, for Claim 3.5 is false for
-them. If a reward comes late, its shift goes along the w of that moment; all else is as it was at the choice; no bound is
-known for that, so late rewards are counted, in DRIFT. Layouts are those of kernels/ranking.py, one expert; its memo is
-read as
+them. If a reward comes late, its shift goes along the w of that moment; all else is as it was at the choice. No bound
+is known for that, so late rewards are counted, in DRIFT. Layouts are those of kernels/ranking.py, one expert; its memo
+is read as
 
     arms    alpha                                   m[j]    |v.z_j|, or 1 / Lambda if v = 0;   m[alpha]   1 / step
     rates   q                                       z2[j]   factor of the loss, 0 on TAILS;    z2[alpha]  ||v||
@@ -85,12 +85,11 @@ def gradient(w: Any, X: Any, v: Any, r: Any, a: int, delta: float, rho: float, z
 def _equal(rows: Any, a: int, j: int, scratch: Any) -> bool:
     """Whether arms a and j have the same context, entry by entry; `scratch` is left zero."""
     data, indices, indptr = rows
+    same, d = True, indices.size
     if indptr.size == 0:
-        for e in range(indices.size):
-            if data[a * indices.size + e] != data[j * indices.size + e]:
-                return False
-        return True
-    same = True
+        for e in range(d):
+            same &= data[a * d + e] == data[j * d + e]
+        return same
     for e in range(np.uint64(indptr[a]), np.uint64(indptr[a + 1])):
         scratch[indices[e]] = data[e]
     for e in range(np.uint64(indptr[j]), np.uint64(indptr[j + 1])):

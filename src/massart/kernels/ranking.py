@@ -247,6 +247,52 @@ def estimate(arm: int, reward: float, baseline: float, p: Any, allowed: Any, arm
 
 
 @njit(cache=True, error_model="numpy")
+def _weigh(
+    allowed: Any, free: int, estimates: Any, memo: Any, width: float, full: bool, S: Any, coefficients: Any, e: int
+) -> None:
+    """Expert e's coefficients of the contexts in g, and what its certificate needs of the round: Theorem 17."""
+    arms, rates, m, z2, p = memo
+    a, keep = arms[e], (1.0 - rates[e]) / free
+    sure, most, pairs, along = 0.0, 0.0, 0, 0.0
+    bound, variance, height, mean = 0.0, 0.0, 0.0, 0.0  # of zeta, and those of Theorem 17(c)
+    coefficients[a, e] = 0.0
+    for j in range(p.size):
+        if j != a:
+            coefficients[j, e] = 0.0
+            if allowed[j]:
+                zeta, chance = 0.0, 1.0 / max(p[j], 1e-300)
+                if z2[j, e] > 0.0:
+                    pairs += 1
+                    inverse = 1.0 / m[j, e]
+                    reach = sqrt(z2[j, e]) * inverse
+                    sure += reach
+                    most = max(most, reach * chance)
+                    c = keep * (S[DELTA, e] - (estimates[a] - estimates[j])) * inverse
+                    along += c * (m[j, e] - m[a, e])
+                    coefficients[a, e] += c
+                    coefficients[j, e] = -c
+                    zeta = 1.0 - m[a, e] * inverse + reach
+                if S.shape[1] == 1:
+                    bound += zeta
+                    part = abs(1.0 / free - p[j]) + keep * zeta
+                    height, mean = max(height, part * chance), mean + part
+                    variance += part * part * chance
+    chance = 1.0 / max(p[a], 1e-300)
+    cap = keep * (S[DELTA, e] * sure + width * max(sure * chance, most))
+    if full:
+        cap = keep * 2.0 * (free - 1) * (S[DELTA, e] + width) / m[a, e]
+    elif S.shape[1] == 1:
+        part = abs(1.0 / free - p[a]) + keep * bound
+        S[VARIANCE, e] += width * width * (variance + part * part * chance)
+        S[REACH, e] = max(S[REACH, e], width * (max(height, part * chance) + mean + part))
+    if S[CAP, e] == 0.0:
+        S[FIRST, e] = cap
+    S[CAP, e] = max(S[CAP, e], cap)
+    S[KEPT, e] += (1.0 - rates[e]) * pairs / free
+    S[DRIFT, e] += along  # <g, w> of the choice; that of now is taken off below
+
+
+@njit(cache=True, error_model="numpy")
 def teach(
     rows: Any, allowed: Any, estimates: Any, memo: Any, width: float, full: bool, T: Any, S: Any, scratch: Any
 ) -> None:
@@ -257,51 +303,13 @@ def teach(
     choice was made with the caps before it: Theorem 17(a). `scratch` is (d, experts) and left zero.
     """
     data, indices, _ = rows
-    arms, rates, m, z2, p = memo
-    k, experts = m.shape
+    k, experts = memo[2].shape
     coefficients = np.empty((k, experts))
     free = 0
     for i in range(k):
         free += 1 if allowed[i] else 0
     for e in range(experts):
-        a, keep = arms[e], (1.0 - rates[e]) / free
-        sure, most, pairs, along = 0.0, 0.0, 0, 0.0
-        bound, variance, height, mean = 0.0, 0.0, 0.0, 0.0  # of zeta, and those of Theorem 17(c)
-        coefficients[a, e] = 0.0
-        for j in range(k):
-            if j != a:
-                coefficients[j, e] = 0.0
-                if allowed[j]:
-                    zeta, chance = 0.0, 1.0 / max(p[j], 1e-300)
-                    if z2[j, e] > 0.0:
-                        pairs += 1
-                        inverse = 1.0 / m[j, e]
-                        reach = sqrt(z2[j, e]) * inverse
-                        sure += reach
-                        most = max(most, reach * chance)
-                        c = keep * (S[DELTA, e] - (estimates[a] - estimates[j])) * inverse
-                        along += c * (m[j, e] - m[a, e])
-                        coefficients[a, e] += c
-                        coefficients[j, e] = -c
-                        zeta = 1.0 - m[a, e] * inverse + reach
-                    if experts == 1:
-                        bound += zeta
-                        part = abs(1.0 / free - p[j]) + keep * zeta
-                        height, mean = max(height, part * chance), mean + part
-                        variance += part * part * chance
-        chance = 1.0 / max(p[a], 1e-300)
-        cap = keep * (S[DELTA, e] * sure + width * max(sure * chance, most))
-        if full:
-            cap = keep * 2.0 * (free - 1) * (S[DELTA, e] + width) / m[a, e]
-        elif experts == 1:
-            part = abs(1.0 / free - p[a]) + keep * bound
-            S[VARIANCE, e] += width * width * (variance + part * part * chance)
-            S[REACH, e] = max(S[REACH, e], width * (max(height, part * chance) + mean + part))
-        if S[CAP, e] == 0.0:
-            S[FIRST, e] = cap
-        S[CAP, e] = max(S[CAP, e], cap)
-        S[KEPT, e] += (1.0 - rates[e]) * pairs / free
-        S[DRIFT, e] += along  # <g, w> of the choice; that of now is taken off below
+        _weigh(allowed, free, estimates, memo, width, full, S, coefficients, e)
     for i in range(k):
         start, stop, shift = _place(rows, i)
         for q in range(start, stop):

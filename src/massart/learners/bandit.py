@@ -298,7 +298,10 @@ class MonotoneBandit:
         sound = sound and memo[1].min() >= 0 and memo[1].max() <= 1
         if sound and not self._how[kernel.PAPER]:  # margins[a] is gamma, and w.(x_a - x_j) >= 0
             floor = memo[2][memo[0], np.arange(experts)]
-            sound = bool((memo[2] >= floor).all() and (self._margin is None or (floor == np.maximum(self._S[kernel.GAMMA], 1e-150)).all()))
+            sound = bool(
+                (memo[2] >= floor).all()
+                and (self._margin is None or (floor == np.maximum(self._S[kernel.GAMMA], 1e-150)).all())
+            )
         # A sum is finite only if everything in it is: these numbers are far from overflow.
         total = memo[1].sum() + memo[2].sum() + memo[3].sum() + memo[4].sum() + shares.sum() + baseline
         if not (sound and isfinite(total)):
@@ -353,7 +356,7 @@ class MonotoneBandit:
         return np.asarray((w / np.where(norms > 0, norms, 1.0)) @ self._shares())
 
     def certificate(self, confidence: float = 0.95) -> LiftCertificate:
-        """The lift over a random arm that Theorem 17 of docs/theory.md guarantees for the rounds learned, and that seen.
+        """The lift over a random arm guaranteed by Theorem 17 of docs/theory.md for the rounds learned, and that seen.
 
         Only with both gap and margin known: there is no theorem otherwise.
         """

@@ -72,7 +72,9 @@ class LiftCertificate:
             return f"{NOTHING}: there is no theorem for update='paper' with rewards that come late"
         if self.guaranteed_lift <= 0.0:
             return f"{NOTHING}: after {self.rounds:,} rounds learning may still have cost more than the gap brings"
-        seen = f"{WITHIN}: an expected lift of at least {_whole(self.guaranteed_lift)}, {_whole(self.observed_lift)} seen"
+        seen = (
+            f"{WITHIN}: an expected lift of at least {_whole(self.guaranteed_lift)}, {_whole(self.observed_lift)} seen"
+        )
         return seen if self.observed_lift >= self.guaranteed_lift else f"{seen}; the difference may be chance"
 
     def __str__(self) -> str:

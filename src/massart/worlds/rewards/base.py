@@ -86,7 +86,7 @@ class RewardWorld(ABC):
 
     @property
     def guaranteed_lift(self) -> float | None:
-        """Reward per round above a random arm that Theorems 9 and 11 of docs/theory.md guarantee in the limit: (k-1)/k gap.
+        """Reward per round above a random arm guaranteed in the limit by Theorem 11 of docs/theory.md: (k-1)/k gap.
 
         >>> from massart import worlds
         >>> round(worlds.make("simpson").guaranteed_lift, 12)
