@@ -20,6 +20,7 @@ from massart.learners.rules import UPDATES, check_arrays
 # (gap in units of the reward range, margin in units of the longest context) of the experts when neither is known.
 GAPS, MARGINS = (0.02, 0.1), (0.1, 0.02)
 FINE_GAPS, FINE_MARGINS = (0.01, 0.03, 0.1, 0.3), (0.3, 0.1, 0.03, 0.01)
+_OTHERWISE = ", or leave margin=None"
 
 
 class Played(NamedTuple):
@@ -168,7 +169,7 @@ class MonotoneBandit:
                 arms.rows, arms.allowed, self._seed[0], self._how, weights, self._S, self._t, shares, memo
             )
             if arm < 0:
-                raise arms.refusal(-1 - arm, self._margin)
+                raise arms.refusal(-1 - arm, self._margin, _OTHERWISE)
             self._T = weights
         self._t[kernel.CHOICES] += 1.0
         self._pending.add(number)
@@ -205,7 +206,7 @@ class MonotoneBandit:
         scores, squares = np.empty((count, experts)), np.empty(count)
         bad = kernel.look(arms.rows, count, weights, self._S, kernel.square_limit(self._how), scores, squares)
         if bad >= 0:
-            raise arms.refusal(bad, self._margin)
+            raise arms.refusal(bad, self._margin, _OTHERWISE)
         self._T = weights
         memo = self._new_memo(count)
         scratch = np.zeros(self._T.shape[0])
@@ -329,7 +330,8 @@ class MonotoneBandit:
             squares = np.einsum("nkd,nkd->nk", contexts, contexts)
             if not squares.max(initial=0.0) <= kernel.UNIT_SQUARE:
                 row, arm = np.argwhere(squares > kernel.UNIT_SQUARE)[0]
-                raise too_long(f"contexts[{row}, {arm}]", float(np.sqrt(squares[row, arm])), self._margin)
+                norm = float(np.sqrt(squares[row, arm]))
+                raise too_long(f"contexts[{row}, {arm}]", norm, self._margin, _OTHERWISE)
         if not self._known:
             self._T = self._first_weights(contexts.shape[2])
         if self._how[kernel.PAPER] and len(contexts):

@@ -36,7 +36,7 @@ class MonotoneRanker:
     >>> ranker = MonotoneRanker(gap=0.1, margin=0.1)
     >>> rng = np.random.default_rng(0)
     >>> for _ in range(300):
-    ...     contexts = rng.normal(size=(4, 3)) / 3
+    ...     contexts = rng.uniform(-0.5, 0.5, size=(4, 3))
     ...     ranker.learn(contexts, (contexts[:, 0] > np.median(contexts[:, 0])).astype(float))
     >>> ranker.predict_ranking([[0.1, 0.0, 0.0], [0.9, 0.0, 0.0], [0.5, 0.0, 0.0]]).tolist()
     [1, 2, 0]
