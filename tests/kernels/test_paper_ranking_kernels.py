@@ -140,6 +140,21 @@ def test_parameters_are_those_of_the_proofs(arms):
     assert margins[p.argmax()] == pytest.approx(2 * (1 - q) / arms * cap * np.sqrt(10**7) / 2)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+def test_arms_with_equal_contexts_are_no_pair(form):
+    """They neither move w nor count in KEPT, on HEADS and on TAILS; the third arm does both."""
+    x, y = np.eye(3)[0] * 0.5 + np.eye(3)[1] * 0.3, np.eye(3)[2] * 0.5
+    for X, pairs in ((np.array([x, x]), 0), (np.array([x, y, x]), 1), (np.array([x, y]), 1)):
+        bandit, q = MonotoneBandit(0.9, 1.0, horizon=10**6, random_state=0, update="paper"), []
+        for n in range(100):
+            choice = bandit.choose(form(X))
+            q.append(choice.memo["rates"][0])
+            bandit.learn(choice, float(n % 2))
+        kept, w = bandit.arrays()["experts"][paper.KEPT, 0], bandit.arrays()["weights"][:, 0]
+        assert kept == pytest.approx(np.sum(1 - np.array(q)) * pairs / len(X))
+        assert np.array_equal(w, np.eye(3)[0]) is (pairs == 0)
+
+
 def test_few_rounds_explore_always():
     """Erratum 24: below k^2 (M / Delta)^4 rounds the printed q is above 1; it is clipped, and arms are random."""
     limit = theory.paper_bandit_rounds(arms=3, gap=0.4, reward_width=1.0)

@@ -178,6 +178,12 @@ def test_a_round_is_as_doubtful_as_theorem_17_says():
         mean = np.dot(chances, values)
         found = np.array([np.dot(chances, (values - mean) ** 2), np.max(values) - mean])
         allowed = s[[ranking.VARIANCE, ranking.REACH]]
+        a, q, p, k = choice.memo["arms"][0], choice.memo["rates"][0], choice.probabilities, len(X)
+        lengths = np.linalg.norm(X[a] - X, axis=1)
+        bounds = np.where(lengths > 0, ((X[a] - X) @ w + lengths) / ((X[a] - X) @ w + margin), 0.0)
+        bounds[a] = bounds.sum()
+        e = abs(1 / k - p) + (1 - q) / k * bounds  # the baseline is 1/2, and so is W
+        np.testing.assert_allclose(allowed, [np.sum(e**2 / p) / 4, (np.max(e / p) + e.sum()) / 2], rtol=1e-9)
         assert sum(chances) == pytest.approx(1)
         assert mean <= 1e-9
         assert (found <= allowed * (1 + 1e-9)).all()
