@@ -387,7 +387,7 @@ def play(contexts: Any, rewards: Any, seed: Any, how: Any, T: Any, S: Any, t: An
     """Choose and learn n rounds of a simulation, contexts (n, k, d) and the rewards (n, k) of all arms.
 
     `arms[n]` becomes the arm played, `chances[n]` its probability. The same numbers as one round at a time. Returns -1,
-    or the round in which `look` refuses a context.
+    or the round in which a context is not finite; whether a known margin allows the norms is for the caller to look.
     """
     n, k, d = contexts.shape
     experts = S.shape[1]
@@ -398,7 +398,7 @@ def play(contexts: Any, rewards: Any, seed: Any, how: Any, T: Any, S: Any, t: An
     memo = (np.empty(experts, np.int64), np.empty(experts), np.empty((k, experts)), np.empty((k, experts)), np.empty(k))
     for r in range(n):
         rows = (contexts[r].reshape(-1), every, every[:0])
-        if look(rows, k, T, S, square_limit(how), scores, squares) >= 0:
+        if look(rows, k, T, S, MOST_SQUARE, scores, squares) >= 0:
             return r
         share(S, t, shares)
         plan(rows, allowed, how, S, t, shares, scores, squares, scratch, memo)

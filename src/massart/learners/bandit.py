@@ -42,7 +42,7 @@ class _Memo(dict[str, Any]):
 
 
 class MonotoneBandit:
-    """Choose among arms by a linear score; with gap and margin known, expected lift >= (k-1)/k * gap * T - o(T).
+    """Choose arms by a linear score; gap and margin known: E[lift] >= (k-1)/k * gap * T - o(T) (Theorem 11).
 
     It needs no model of the reward, only that within a round a better score w*.x, ||w*|| <= 1, means a better expected
     reward, by at least `gap` between any two arms with different contexts, at scores at least `margin` apart. Rewards
