@@ -27,9 +27,10 @@ WANTED_RATE = 300_000
 
 
 def contexts(rounds: int, arms: int, features: int) -> NDArray[np.float64]:
-    """Normal rows of norm about 1."""
+    """Normal rows of norm about 1, and at most 1, as a known margin wants them."""
     rng = np.random.default_rng([SEED, rounds, arms, features])
-    return rng.standard_normal((rounds, arms, features)) / np.sqrt(features)
+    rows = rng.standard_normal((rounds, arms, features)) / np.sqrt(features)
+    return np.asarray(rows / np.maximum(1.0, np.linalg.norm(rows, axis=2, keepdims=True)))
 
 
 def ours(name: str, rows: NDArray[np.float64], **told: float) -> Contender:

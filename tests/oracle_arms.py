@@ -163,7 +163,7 @@ class InverseMarginArms:
                 rate = np.sqrt(2 * k / (k - 1)) * M / (2 * expert.gamma * expert.Delta * np.sqrt(T))  # Theorem 10
                 q = min(0.5, rate ** (2 / 3)) * gamma / unit
                 q *= np.sqrt(np.sum(np.sum((X[a] - X) ** 2, axis=1) / m**2) / (4 * (k - 1)))  # Theorem 11
-                q = min(1.0, max(self.floor, q))
+                q = min(1.0, max(self.floor, q)) if (X[a] != X).any() else 1.0  # equal contexts: a random arm
             plans.append((a, m, q))
             p += share * ((1 - q) * np.eye(k)[a] + q / k)
         return plans, p, self.shares()

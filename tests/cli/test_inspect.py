@@ -196,7 +196,7 @@ def test_bandit_and_ranker(tmp_path):
     rng = np.random.default_rng(0)
     bandit, ranker = MonotoneBandit(margin=0.1, random_state=0), MonotoneRanker(gap=0.2)
     for _ in range(50):
-        contexts = rng.normal(size=(3, 4)) / 4
+        contexts = rng.normal(size=(3, 4)) / 8
         bandit.learn(bandit.choose(contexts), 1.0)
         ranker.learn(contexts, [0.0, 1.0, 0.0])
     bandit.choose(contexts)
@@ -207,8 +207,12 @@ def test_bandit_and_ranker(tmp_path):
     assert found["parameters"]["margin"] == [0.1]
     found = json.loads(run(tmp_path / "r", "--json").stdout)
     assert (found["kind"], found["rounds"], found["parameters"]["gap"]) == ("ranker", 50, [0.2])
-    assert "1 choices wait for their reward" in run(tmp_path / "b").stdout
-    assert "promised" in run(tmp_path / "r").stdout
+    assert found["guaranteed_lift"] == pytest.approx(ranker.guaranteed_lift)
+    page = run(tmp_path / "b").stdout
+    assert "1 choices wait for their reward" in page
+    assert "guarantees nothing yet: there is a theorem only for" in " ".join(page.split())
+    assert "nothing yet" in run(tmp_path / "r").stdout
+    assert "promised" not in page + run(tmp_path / "r").stdout
 
 
 def test_other_kinds(tmp_path):

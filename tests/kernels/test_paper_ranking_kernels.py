@@ -77,6 +77,7 @@ def stream(rounds, seed=0, changing=True):
     for _ in range(rounds):
         k = int(rng.integers(1, 6)) if changing else 3
         X = rng.normal(size=(k, D)) / 3 * (rng.random((k, D)) < 0.7)
+        X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
         allowed = rng.random(k) < 0.8 if changing else np.ones(k, bool)
         allowed[rng.integers(k)] = True
         yield X, allowed, 2.0 + 3.0 * (rng.random(k) < 0.5 + 0.4 * np.tanh(3 * X[:, 1]))
@@ -115,7 +116,8 @@ def test_algorithm_3_round_by_round(form, changing, floor):
 def test_parameters_are_those_of_the_proofs(arms):
     """q from the probabilities, rho and Lambda from the memo at ||v|| = 1 and at v = 0, step from its place."""
     told = {"arms": arms, "gap": 0.2, "margin": 0.3, "reward_width": 1.0, "rounds": 10**7}
-    X = np.random.default_rng(arms).normal(size=(arms, D)) / 3
+    X = np.random.default_rng(arms).normal(size=(arms, D))
+    X /= 2 * np.linalg.norm(X, axis=1, keepdims=True)
     bandit = MonotoneBandit(0.2, 0.3, horizon=10**7, random_state=0, update="paper")
     q = theory.paper_exploration_rate(**told)
     assert q < 0.9
@@ -136,6 +138,21 @@ def test_parameters_are_those_of_the_proofs(arms):
     shift, weight = theory.paper_shift(0.3), theory.paper_zero_weight(**told)
     cap = max((arms - 1) * (0.2 + arms - 1) * (2 + shift) / (2 * shift), 2 * (arms - 1) ** 2 * weight) / q
     assert margins[p.argmax()] == pytest.approx(2 * (1 - q) / arms * cap * np.sqrt(10**7) / 2)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+def test_arms_with_equal_contexts_are_no_pair(form):
+    """They neither move w nor count in KEPT, on HEADS and on TAILS; the third arm does both."""
+    x, y = np.eye(3)[0] * 0.5 + np.eye(3)[1] * 0.3, np.eye(3)[2] * 0.5
+    for X, pairs in ((np.array([x, x]), 0), (np.array([x, y, x]), 1), (np.array([x, y]), 1)):
+        bandit, q = MonotoneBandit(0.9, 1.0, horizon=10**6, random_state=0, update="paper"), []
+        for n in range(100):
+            choice = bandit.choose(form(X))
+            q.append(choice.memo["rates"][0])
+            bandit.learn(choice, float(n % 2))
+        kept, w = bandit.arrays()["experts"][paper.KEPT, 0], bandit.arrays()["weights"][:, 0]
+        assert kept == pytest.approx(np.sum(1 - np.array(q)) * pairs / len(X))
+        assert np.array_equal(w, np.eye(3)[0]) is (pairs == 0)
 
 
 def test_few_rounds_explore_always():

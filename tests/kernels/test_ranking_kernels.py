@@ -25,12 +25,17 @@ CASES = {
 every_case = pytest.mark.parametrize("case", CASES)
 
 
+def in_ball(X):
+    """Rows longer than 1 scaled to length 1."""
+    return X / np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
+
+
 def stream(rounds, seed=0, changing=True):
-    """Contexts with zeros, rewards that rise with the first coordinate, masks; k changes if asked to."""
+    """Contexts in the unit ball with zeros, rewards rising with the first coordinate, masks; k changes if asked to."""
     rng = np.random.default_rng(seed)
     for _ in range(rounds):
         k = int(rng.integers(1, 7)) if changing else 4
-        X = rng.normal(size=(k, D)) / 2 * (rng.random((k, D)) < 0.6)
+        X = in_ball(rng.normal(size=(k, D)) / 2 * (rng.random((k, D)) < 0.6))
         allowed = rng.random(k) < 0.8 if changing else np.ones(k, bool)
         allowed[rng.integers(k)] = True
         rewards = (rng.random(k) < 0.5 + 0.4 * np.tanh(3 * X[:, 0])).astype(float)
@@ -53,7 +58,7 @@ def test_layouts_of_both_modules_are_the_same():
 def test_kernel_follows_the_oracle_round_by_round(case, form):
     options, grid, told = CASES[case]
     bandit, oracle = MonotoneBandit(random_state=3, **options), InverseMarginArms(D, grid, **told)
-    seed = int(bandit.arrays()["seed"][0])
+    seed, first = int(bandit.arrays()["seed"][0]), [0.0] * len(grid)
     for number, (X, allowed, rewards) in enumerate(stream(300)):
         choice = bandit.choose(form(X), allowed)
         plan = oracle.plan(X[allowed], np.linalg.norm(X, axis=1).max())
@@ -63,11 +68,15 @@ def test_kernel_follows_the_oracle_round_by_round(case, form):
         assert choice.arm == np.flatnonzero(allowed)[place]
         bandit.learn(choice, rewards[choice.arm])
         oracle.learn(X[allowed], plan, place, rewards[choice.arm])
+        first = [cap or e.G for cap, e in zip(first, oracle.experts, strict=True)]
         expected = np.array([e.w for e in oracle.experts])
         np.testing.assert_allclose(expert_weights(bandit), expected, atol=DRIFT, err_msg=f"round {number}")
     experts = bandit.arrays()["experts"]
     for slot, name in ((ranking.CAP, "G"), (ranking.SQUARES, "S"), (ranking.LIFT, "lift")):
         np.testing.assert_allclose(experts[slot], [getattr(e, name) for e in oracle.experts], rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(experts[ranking.FIRST], first, rtol=1e-7)
+    np.testing.assert_allclose(experts[ranking.DRIFT], 0, atol=1e-9)
+    assert (experts[ranking.FIRST] < experts[ranking.CAP]).all()  # caps lag
     assert expected[:, 0].max() > 0.2  # something was learned, so the comparison means something
 
 
@@ -87,7 +96,7 @@ def test_the_gradient_from_one_reward_is_unbiased(options):
     rng = np.random.default_rng(8)
     for _ in range(20):
         k = int(rng.integers(2, 6))
-        X, r = rng.normal(size=(k, D)), rng.random(k)
+        X, r = in_ball(rng.normal(size=(k, D))), rng.random(k)
         choice = bandit.choose(X)
         before, mean = bandit.arrays()["weights"].copy(), 0.0
         for arm in range(k):
@@ -136,13 +145,59 @@ def test_every_gradient_is_within_the_cap_known_before_its_reward():
     assert S[ranking.CAP, 0] == pytest.approx(2 / 2 * cap)
 
 
+def test_a_round_is_as_doubtful_as_theorem_17_says():
+    """Every arm and reward of honest rounds: mean at most 0, variance at most v, and never more than c above the mean.
+
+    v and c are what VARIANCE gains and REACH is in the first round of a bandit with these weights.
+    """
+    rng, nearest = np.random.default_rng(5), np.zeros(2)
+    target, gap, margin = np.eye(D)[0], 0.3, 0.2
+    for number in range(200):
+        k, norm = int(rng.integers(2, 5)), rng.uniform(0, 1)
+        scores = margin * rng.permutation(k) - 0.4
+        X = rng.normal(size=(k, D)) * 0.2
+        X[:, 0] = scores
+        X = np.vstack([X, X[:1]]) if number % 2 else X  # an arm with an equal context
+        means = 0.1 + gap / margin * (X[:, 0] + 0.4) * rng.uniform(1, 0.9 / (gap * (k - 1)))
+        means = np.clip(means, 0.0, 1.0) if number % 3 else 0.1 + gap / margin * (X[:, 0] + 0.4)
+        bandit = MonotoneBandit(gap, margin, random_state=0, horizon=10 ** rng.uniform(0, 5))
+        bandit.probabilities(X)
+        w = rng.normal(size=D)
+        w *= norm / np.linalg.norm(w)
+        arrays = bandit.arrays() | {"weights": w[:, None].copy()}
+        bandit = MonotoneBandit.from_arrays(arrays | {"totals": arrays["totals"] + np.eye(ranking.TOTAL_SIZE)[0]})
+        choice = bandit.choose(X)
+        values, chances = [], []
+        for arm, reward in ((a, r) for a in range(len(X)) for r in (0.0, 1.0)):
+            copy = bandit.copy()
+            copy.learn(dataclasses.replace(choice, arm=arm), reward)
+            s, t = copy.arrays()["experts"][:, 0], copy.arrays()["totals"]
+            g = (w[:, None] - copy.arrays()["weights"])[:, 0]
+            values.append(gap * s[ranking.KEPT] - t[ranking.SEEN] - g @ (w - target))
+            chances.append(choice.probabilities[arm] * (means[arm] if reward else 1 - means[arm]))
+        mean = np.dot(chances, values)
+        found = np.array([np.dot(chances, (values - mean) ** 2), np.max(values) - mean])
+        allowed = s[[ranking.VARIANCE, ranking.REACH]]
+        a, q, p, k = choice.memo["arms"][0], choice.memo["rates"][0], choice.probabilities, len(X)
+        lengths = np.linalg.norm(X[a] - X, axis=1)
+        bounds = np.where(lengths > 0, ((X[a] - X) @ w + lengths) / ((X[a] - X) @ w + margin), 0.0)
+        bounds[a] = bounds.sum()
+        e = abs(1 / k - p) + (1 - q) / k * bounds  # the baseline is 1/2, and so is W
+        np.testing.assert_allclose(allowed, [np.sum(e**2 / p) / 4, (np.max(e / p) + e.sum()) / 2], rtol=1e-9)
+        assert sum(chances) == pytest.approx(1)
+        assert mean <= 1e-9
+        assert (found <= allowed * (1 + 1e-9)).all()
+        nearest = np.maximum(nearest, found / allowed)
+    assert nearest.min() > 0.3  # the bounds are not far off
+
+
 def test_exploration_is_that_of_theorems_10_and_11():
     """At w = 0, unit contexts opposite to each other have |z| / m = 2 / gamma: the rate of Theorem 10 itself."""
     bandit = MonotoneBandit(0.5, 0.5, horizon=10**4, random_state=0)
     rate = theory.exploration_rate(arms=2, gap=0.5, margin=0.5, reward_width=1.0, rounds=10**4)
     assert bandit.probabilities([[1.0, 0.0], [-1.0, 0.0]])[1] == pytest.approx(rate / 2)
     assert bandit.probabilities([[0.5, 0.0], [-0.5, 0.0]])[1] == pytest.approx(rate / 4)
-    assert bandit.probabilities([[0.5, 0.5], [0.5, 0.5]])[1] == 0  # nothing can be learned from equal arms
+    assert bandit.probabilities([[0.5, 0.5], [0.5, 0.5]])[1] == 0.5  # nothing can be learned from equal arms
 
 
 def test_the_draw_never_takes_an_impossible_arm():

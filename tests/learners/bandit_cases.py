@@ -17,12 +17,17 @@ def make(kind, seed=0, **more):
     return MonotoneBandit(random_state=seed, **KINDS[kind], **more)
 
 
+def in_ball(X):
+    """Rows longer than 1 scaled to length 1: a known margin is for such contexts."""
+    return X / np.maximum(1.0, np.linalg.norm(X, axis=-1, keepdims=True))
+
+
 def rounds(count, seed=0, arms=None):
-    """Contexts and rewards of 0 or 1 that rise with the first coordinate."""
+    """Contexts in the unit ball and rewards of 0 or 1 that rise with the first coordinate."""
     rng = np.random.default_rng(seed)
     for _ in range(count):
         k = arms or int(rng.integers(2, 6))
-        X = rng.normal(size=(k, D)) / 2
+        X = in_ball(rng.normal(size=(k, D)) / 2)
         yield X, (rng.random(k) < 0.5 + 0.4 * np.tanh(3 * X[:, 0])).astype(float)
 
 
@@ -58,3 +63,16 @@ def simpson(rng, count, arms, gap, margin, d=D):
     contexts[..., 0] = -scores
     means = 0.5 - level * (1 - gap * (arms - 1)) + gap * steps
     return contexts, means, (rng.random(means.shape) < means).astype(float)
+
+
+def hunted(weights, rng, gap, margin):
+    """Two arms of norm 1, scores `margin` and means `gap` apart, in the wrong order for these weights if possible.
+
+    The target is e_1; the worse arm comes first.
+    """
+    aside = np.where(np.arange(D) > 0, weights, 0.0)
+    if not aside.any():
+        aside[1:] = rng.normal(size=D - 1)
+    better = -np.sqrt(1 - (margin / 2) ** 2) * aside / np.linalg.norm(aside)
+    better[0] = margin / 2
+    return np.array([-better, better]), np.array([0.5 - gap / 2, 0.5 + gap / 2])

@@ -102,7 +102,7 @@ def test_tampered_choices_are_refused(how):
 
 
 def test_bad_simulations_are_refused_before_the_first_round():
-    contexts, rewards = np.ones((10, 3, D)), np.ones((10, 3))
+    contexts, rewards = np.full((10, 3, D), 0.4), np.ones((10, 3))
     bad = contexts.copy()
     bad[7, 1, 2] = np.nan
     long = contexts.copy()

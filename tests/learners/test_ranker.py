@@ -18,6 +18,7 @@ def rounds(count, seed=0):
     for _ in range(count):
         k = int(rng.integers(1, 7))
         X = rng.normal(size=(k, D)) / 3 * (rng.random((k, D)) < 0.7)
+        X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))  # the margin is for contexts of norm 1 at most
         yield X, (rng.random(k) < 0.5 + 0.4 * np.tanh(3 * X[:, 0])).astype(float)
 
 

@@ -139,11 +139,14 @@ def _counts(found: Mapping[str, Any]) -> list[Fact]:
 def _decisions(found: Mapping[str, Any]) -> list[Fact]:
     facts = [("rounds", f"{found['rounds']:,}"), ("columns", f"{found['columns']:,}")]
     if found["kind"] == "ranker":
-        return [*facts, ("lift", f"{found['lift']:,.1f} seen, {found['guaranteed_lift']:,.1f} promised")]
+        facts.append(("lift", f"{found['lift']:,.1f} seen"))
+        least = found["guaranteed_lift"]
+        words = f"an expected lift of at least {least:,.1f} (Theorem 17)" if least > 0 else "nothing yet"
+        return [*facts, ("guarantee", words)]
     lift = found["certificate"]
     seen = f"{lift['observed_lift']:,.1f} seen ({lift['low']:,.1f} to {lift['high']:,.1f} at {lift['confidence']:.0%})"
     facts.append(("pending", f"{found['pending']:,} choices wait for their reward"))
-    return [*facts, ("lift", f"{seen}, {lift['guaranteed_lift']:,.1f} promised")]
+    return [*facts, ("lift", seen), ("guarantee", lift["sentence"])]
 
 
 def _experts(found: Mapping[str, Any]) -> list[Fact]:

@@ -10,11 +10,14 @@ Errata are those of docs/paper-to-code.md, each resolved where it is met:
 
 What the paper does not have: rewards begin at how[LOWEST], arms may be forbidden (k counts the others), q is never
 below how[FLOOR], and k may change: a round's loss is multiplied by 2 (1 - q) / k, G likewise, so that regret is counted
-in lift. As long as k stays, this changes no step. If a reward comes late, its shift goes along the w of that moment;
-all else is as it was at the choice. Layouts are those of kernels/ranking.py, one expert; its memo is read as
+in lift. As long as k stays, this changes no step. Arms with equal contexts are no pair, for Claim 3.5 is false for
+them. If a reward comes late, its shift goes along the w of that moment; all else is as it was at the choice. No bound
+is known for that, so late rewards are counted, in DRIFT. Layouts are those of kernels/ranking.py, one expert; its memo
+is read as
 
     arms    alpha                                   m[j]    |v.z_j|, or 1 / Lambda if v = 0;   m[alpha]   1 / step
     rates   q                                       z2[j]   factor of the loss, 0 on TAILS;    z2[alpha]  ||v||
+                                                    m[j]    NO_PAIR if x_j equals x_alpha
 
 Only differences of rewards matter: r~ less M - r(beta) is k (r - M / k) at beta and 0 elsewhere, so the baseline of a
 round is M / k above the lowest reward. Exploring rounds cost O(d): the shift moves every coordinate.
@@ -34,10 +37,12 @@ from numba import njit
 
 # The layouts of kernels/ranking.py.
 FLOOR, LOWEST, HIGHEST, HORIZON, RELATIVE, PAPER, HOW_SIZE = range(7)
-DELTA, GAMMA, CAP, SQUARES, NORM2, SCALE, KEPT, LIFT, LIFT2, EXPERT_SIZE = range(10)  # CAP: the largest 1 / step,
+DELTA, GAMMA, CAP, SQUARES, NORM2, SCALE, KEPT, LIFT, LIFT2, DRIFT, FIRST, VARIANCE, REACH, EXPERT_SIZE = range(14)
 CHOICES, ROUNDS, REWARD, BASELINE, LONGEST, SPREAD, SEEN, SEEN2, LARGEST, TOTAL_SIZE = range(10)
-# and SQUARES: the sum of step * |gradient|^2; regret is at most 2 CAP + SQUARES / 2.
-LEAST_KEPT = 1e-9  # of a round that explores always: nothing is promised, but it is learned from
+# CAP: the largest 1 / step, and SQUARES: the sum of step * |gradient|^2; regret is at most 2 CAP + SQUARES / 2.
+# DRIFT: how many choices were made while another one waited for its reward. FIRST, VARIANCE, REACH: 0.
+LEAST_KEPT = 1e-9  # of a round that explores always: nothing is guaranteed, but it is learned from
+NO_PAIR = 1e300
 
 
 @njit(cache=True, error_model="numpy")
@@ -77,6 +82,26 @@ def gradient(w: Any, X: Any, v: Any, r: Any, a: int, delta: float, rho: float, z
 
 
 @njit(cache=True, error_model="numpy")
+def _equal(rows: Any, a: int, j: int, scratch: Any) -> bool:
+    """Whether arms a and j have the same context, entry by entry; `scratch` is left zero."""
+    data, indices, indptr = rows
+    same, d = True, indices.size
+    if indptr.size == 0:
+        for e in range(d):
+            same &= data[a * d + e] == data[j * d + e]
+        return same
+    for e in range(np.uint64(indptr[a]), np.uint64(indptr[a + 1])):
+        scratch[indices[e]] = data[e]
+    for e in range(np.uint64(indptr[j]), np.uint64(indptr[j + 1])):
+        same &= scratch[indices[e]] == data[e]
+        scratch[indices[e]] = 0.0
+    for e in range(np.uint64(indptr[a]), np.uint64(indptr[a + 1])):
+        same &= scratch[indices[e]] == 0.0
+        scratch[indices[e]] = 0.0
+    return same
+
+
+@njit(cache=True, error_model="numpy")
 def plan(
     rows: Any, allowed: Any, how: Any, S: Any, t: Any, shares: Any, scores: Any, squares: Any, scratch: Any, memo: Any
 ) -> None:
@@ -108,6 +133,8 @@ def plan(
         elif allowed[j]:
             m[j, 0] = scores[a, 0] - scores[j, 0] + rho * size if size > 0.0 else 1.0 / zero_weight
             z2[j, 0] = part / q
+            if size > 0.0 and _equal(rows, a, j, scratch):
+                m[j, 0], z2[j, 0] = NO_PAIR, 0.0
         if allowed[j]:
             sure = 1.0 / free if size == 0.0 else 1.0 if j == a else 0.0
             p[j] = (1.0 - q) * sure + q / free
@@ -182,13 +209,14 @@ def teach(
     data, indices, indptr = rows
     arms, rates, m, z2, _ = memo
     a, delta, rho = arms[0], S[DELTA, 0], S[GAMMA, 0] / 2.0
-    k, free, factor, along = m.shape[0], 0, 0.0, 0.0
+    k, free, pairs, factor, along = m.shape[0], 0, 0, 0.0, 0.0
     for i in range(k):
         free += 1 if allowed[i] else 0
+        pairs += 1 if allowed[i] and i != a and m[i, 0] < NO_PAIR else 0
         factor += z2[i, 0] if i != a else 0.0
     zero = z2[a, 0] == 0.0
     if not zero:
-        S[KEPT, 0] += (1.0 - rates[0]) * (free - 1) / free  # a round at w = 0 promises nothing
+        S[KEPT, 0] += (1.0 - rates[0]) * pairs / free  # a round at w = 0 guarantees nothing
     if factor == 0.0:
         return
     S[CAP, 0] = max(S[CAP, 0], m[a, 0])

@@ -15,7 +15,11 @@ known before the round; y_j' = r_a' - r_j' is unbiased. The step is FTRL, as in 
     g = (1 - q) / k * sum_j (Delta - y_j') z_j / m_j
 
 which is the gradient of Theorem 11 times 2 / k: so its regret is counted in lift, also when k changes from round to
-round. All that it needs of the round in which the arm was chosen is a, m, q, p and b: it may come later.
+round. All that it needs of the round in which the arm was chosen is a, m, q, p and b: it may come later. What coming
+later costs is DRIFT of Theorem 17; gamma of that round is m_a, so w.z_j of that round is m_j - m_a.
+
+Arms with equal contexts, entry by entry, have z_j = 0 and are no pair. Only they have z2 = 0: a difference whose square
+is lost in rounding has z2 = LEAST_Z2. If no two arms differ, nothing can be learned, and the arm is drawn uniformly.
 """
 
 from math import sqrt
@@ -36,11 +40,15 @@ FLOOR, LOWEST, HIGHEST, HORIZON, RELATIVE, PAPER, HOW_SIZE = range(7)
     SQUARES,  # the sum of squared gradient norms
     NORM2,  # |T|^2
     SCALE,  # w = SCALE * T
-    KEPT,  # sum of (1 - q) (k - 1) / k: times Delta, the lift promised before regret
+    KEPT,  # sum of (1 - q) #{j: z_j is not 0} / k: times Delta, the lift guaranteed before regret
     LIFT,  # sum of the estimated lifts of its greedy arms
     LIFT2,  # sum of their squares
+    DRIFT,  # sum of <g, w - w'>, w the weights of the choice and w' those when its reward came
+    FIRST,  # the first CAP that was not 0
+    VARIANCE,  # Theorem 17(c), one expert only: the sum of the bounds v on the variance of a round
+    REACH,  # and the largest of the bounds c on how far a round may lie above its mean
     EXPERT_SIZE,
-) = range(10)
+) = range(14)
 # t: float64 (TOTAL_SIZE,)
 (
     CHOICES,  # rounds in which an arm was chosen: the number of the next coin
@@ -55,6 +63,9 @@ FLOOR, LOWEST, HIGHEST, HORIZON, RELATIVE, PAPER, HOW_SIZE = range(7)
     TOTAL_SIZE,
 ) = range(10)
 MOST_EXPLORATION = 0.5
+# The largest |x|^2: of any context, and of one where a margin is known, which allows for rounding of 1.
+MOST_SQUARE, UNIT_SQUARE = 1e100, (1.0 + 1e-9) ** 2
+LEAST_Z2 = 1e-300
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -68,8 +79,11 @@ def _place(rows: Any, i: int) -> Any:
 
 
 @njit(cache=True, error_model="numpy")
-def look(rows: Any, k: int, T: Any, S: Any, scores: Any, squares: Any) -> int:
-    """The scores (k, experts) of all arms and their squared norms; return -1, or the first arm that is not finite."""
+def look(rows: Any, k: int, T: Any, S: Any, limit: float, scores: Any, squares: Any) -> int:
+    """The scores (k, experts) of all arms and their squared norms.
+
+    Returns -1, or the first arm that is not finite or whose squared norm is above `limit`.
+    """
     data, indices, _ = rows
     experts = T.shape[1]
     for i in range(k):
@@ -82,28 +96,61 @@ def look(rows: Any, k: int, T: Any, S: Any, scores: Any, squares: Any) -> int:
             squares[i] += a * a
             for e in range(experts):
                 scores[i, e] += a * T[j, e]
-        if not squares[i] <= 1e100:
+        if not squares[i] <= limit:
             return i
         for e in range(experts):
             scores[i, e] *= S[SCALE, e]
     return -1
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def square_limit(how: Any) -> float:
+    """The largest |x|^2 of a context: a margin that is known is meant for norms of at most 1."""
+    return MOST_SQUARE if how[RELATIVE] != 0.0 else UNIT_SQUARE
+
+
 @njit(cache=True, error_model="numpy")
 def _distances(rows: Any, k: int, a: int, squares: Any, scratch: Any, z2: Any) -> None:
-    """|x_a - x_j|^2 for all j, by a copy of x_a in `scratch`, which is left zero."""
-    data, indices, _ = rows
-    first, last, shift = _place(rows, a)
+    """|x_a - x_j|^2 for all j, 0 only if x_j equals x_a; sparse by a copy of x_a in `scratch`, which is left zero."""
+    data, indices, indptr = rows
+    if indptr.size == 0:
+        _dense_distances(data, indices.size, k, a, z2)
+        return
+    first, last, _ = _place(rows, a)
+    entries = 0
     for p in range(first, last):
-        scratch[indices[p - shift]] = data[p]
+        scratch[indices[p]] = data[p]
+        entries += 1 if data[p] != 0.0 else 0
     for j in range(k):
-        start, stop, off = _place(rows, j)
-        inner = 0.0
+        start, stop, _ = _place(rows, j)
+        total, shared, covered, differ = 0.0, 0.0, 0, False
         for p in range(start, stop):
-            inner += data[p] * scratch[indices[p - off]]
-        z2[j] = max(0.0, squares[a] + squares[j] - 2.0 * inner) if j != a else 0.0
+            x = scratch[indices[p]]
+            z = data[p] - x
+            total += z * z
+            shared += x * x
+            covered += 1 if x != 0.0 else 0
+            differ |= z != 0.0
+        if covered < entries:  # x_a has entries where x_j has none
+            total += max(0.0, squares[a] - shared)
+            differ = True
+        z2[j] = max(total, LEAST_Z2) if differ else 0.0
     for p in range(first, last):
-        scratch[indices[p - shift]] = 0.0
+        scratch[indices[p]] = 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def _dense_distances(data: Any, d: int, k: int, a: int, z2: Any) -> None:
+    own = data[a * d : a * d + d]
+    for j in range(k):
+        other, total = data[j * d : j * d + d], 0.0
+        for p in range(d):
+            z = other[p] - own[p]
+            total += z * z
+        if total < LEAST_Z2 and j != a:
+            for p in range(d):
+                total = LEAST_Z2 if other[p] != own[p] else total
+        z2[j] = total
 
 
 @njit(cache=True, error_model="numpy")
@@ -151,13 +198,16 @@ def plan(
                 z2[j, e] = z2[j, known]
         else:
             _distances(rows, k, a, squares, scratch, z2[:, e])
-        gamma, total = max(S[GAMMA, e] * unit, 1e-150), 0.0
+        gamma, total, apart = max(S[GAMMA, e] * unit, 1e-150), 0.0, False
         for j in range(k):
             m[j, e] = max(0.0, scores[a, e] - scores[j, e]) + gamma
             if allowed[j] and j != a:
                 total += z2[j, e] / (m[j, e] * m[j, e])
+                apart |= z2[j, e] > 0.0
         if free < 2:
             rates[e] = 0.0
+        elif not apart:
+            rates[e] = 1.0  # all contexts are equal: a random arm
         else:
             # Theorem 10's rate for so many rounds, theory.exploration_rate; Theorem 11 lowers it where little can be
             # learned: |z| <= 2 * longest.
@@ -197,41 +247,69 @@ def estimate(arm: int, reward: float, baseline: float, p: Any, allowed: Any, arm
 
 
 @njit(cache=True, error_model="numpy")
+def _weigh(
+    allowed: Any, free: int, estimates: Any, memo: Any, width: float, full: bool, S: Any, coefficients: Any, e: int
+) -> None:
+    """Expert e's coefficients of the contexts in g, and what its certificate needs of the round: Theorem 17."""
+    arms, rates, m, z2, p = memo
+    a, keep = arms[e], (1.0 - rates[e]) / free
+    sure, most, pairs, along = 0.0, 0.0, 0, 0.0
+    bound, variance, height, mean = 0.0, 0.0, 0.0, 0.0  # of zeta, and those of Theorem 17(c)
+    coefficients[a, e] = 0.0
+    for j in range(p.size):
+        if j != a:
+            coefficients[j, e] = 0.0
+            if allowed[j]:
+                zeta, chance = 0.0, 1.0 / max(p[j], 1e-300)
+                if z2[j, e] > 0.0:
+                    pairs += 1
+                    inverse = 1.0 / m[j, e]
+                    reach = sqrt(z2[j, e]) * inverse
+                    sure += reach
+                    most = max(most, reach * chance)
+                    c = keep * (S[DELTA, e] - (estimates[a] - estimates[j])) * inverse
+                    along += c * (m[j, e] - m[a, e])
+                    coefficients[a, e] += c
+                    coefficients[j, e] = -c
+                    zeta = 1.0 - m[a, e] * inverse + reach
+                if S.shape[1] == 1:
+                    bound += zeta
+                    part = abs(1.0 / free - p[j]) + keep * zeta
+                    height, mean = max(height, part * chance), mean + part
+                    variance += part * part * chance
+    chance = 1.0 / max(p[a], 1e-300)
+    cap = keep * (S[DELTA, e] * sure + width * max(sure * chance, most))
+    if full:
+        cap = keep * 2.0 * (free - 1) * (S[DELTA, e] + width) / m[a, e]
+    elif S.shape[1] == 1:
+        part = abs(1.0 / free - p[a]) + keep * bound
+        S[VARIANCE, e] += width * width * (variance + part * part * chance)
+        S[REACH, e] = max(S[REACH, e], width * (max(height, part * chance) + mean + part))
+    if S[CAP, e] == 0.0:
+        S[FIRST, e] = cap
+    S[CAP, e] = max(S[CAP, e], cap)
+    S[KEPT, e] += (1.0 - rates[e]) * pairs / free
+    S[DRIFT, e] += along  # <g, w> of the choice; that of now is taken off below
+
+
+@njit(cache=True, error_model="numpy")
 def teach(
     rows: Any, allowed: Any, estimates: Any, memo: Any, width: float, full: bool, T: Any, S: Any, scratch: Any
 ) -> None:
     """One FTRL step of every expert from estimated rewards r_i' less the baseline, (k,).
 
     `width` is the largest |r - b| that could have been seen, so that the caps cover the round before its reward; with
-    `full` information it is the width of the range, and the cap that of theory.full_information_gradient_cap.
-    `scratch` is (d, experts) and left zero.
+    `full` information it is the width of the range, and the cap that of theory.full_information_gradient_cap. w of the
+    choice was made with the caps before it: Theorem 17(a). `scratch` is (d, experts) and left zero.
     """
     data, indices, _ = rows
-    arms, rates, m, z2, p = memo
-    k, experts = m.shape
+    k, experts = memo[2].shape
     coefficients = np.empty((k, experts))
     free = 0
     for i in range(k):
         free += 1 if allowed[i] else 0
     for e in range(experts):
-        a, keep = arms[e], (1.0 - rates[e]) / free
-        sure, most = 0.0, 0.0
-        coefficients[a, e] = 0.0
-        for j in range(k):
-            if j != a:
-                coefficients[j, e] = 0.0
-                if allowed[j]:
-                    reach = sqrt(z2[j, e]) / m[j, e]
-                    sure += reach
-                    most = max(most, reach / max(p[j], 1e-300))
-                    c = keep * (S[DELTA, e] - (estimates[a] - estimates[j])) / m[j, e]
-                    coefficients[a, e] += c
-                    coefficients[j, e] = -c
-        cap = keep * (S[DELTA, e] * sure + width * max(sure / max(p[a], 1e-300), most))
-        if full:
-            cap = keep * 2.0 * (free - 1) * (S[DELTA, e] + width) / m[a, e]
-        S[CAP, e] = max(S[CAP, e], cap)
-        S[KEPT, e] += (1.0 - rates[e]) * (free - 1) / free
+        _weigh(allowed, free, estimates, memo, width, full, S, coefficients, e)
     for i in range(k):
         start, stop, shift = _place(rows, i)
         for q in range(start, stop):
@@ -250,6 +328,8 @@ def teach(
                     square += g * g
                     T[j, e] -= g
                     scratch[j, e] = 0.0
+        S[DRIFT, e] -= S[SCALE, e] * inner
+        S[CAP, e] = max(S[CAP, e], sqrt(square))  # above it by rounding only
         S[SQUARES, e] += square
         S[NORM2, e] = max(0.0, S[NORM2, e] - 2.0 * inner + square)
         S[SCALE, e] = 1.0 / sqrt(max(2.0 * (S[CAP, e] * S[CAP, e] + S[SQUARES, e]), S[NORM2, e], 1e-300))
@@ -278,10 +358,10 @@ def remember(reward: float, t: Any) -> None:
 
 @njit(cache=True, error_model="numpy")
 def decide(rows: Any, allowed: Any, seed: Any, how: Any, T: Any, S: Any, t: Any, shares: Any, memo: Any) -> int:
-    """One choice in one call: the arm, or -1 - i if arm i is not finite. `shares` and `memo` are filled."""
+    """One choice in one call: the arm, or -1 - i if `look` refuses arm i. `shares` and `memo` are filled."""
     k = allowed.size
     scores, squares = np.empty((k, S.shape[1])), np.empty(k)
-    bad = look(rows, k, T, S, scores, squares)
+    bad = look(rows, k, T, S, square_limit(how), scores, squares)
     if bad >= 0:
         return -1 - bad
     share(S, t, shares)
@@ -307,7 +387,7 @@ def play(contexts: Any, rewards: Any, seed: Any, how: Any, T: Any, S: Any, t: An
     """Choose and learn n rounds of a simulation, contexts (n, k, d) and the rewards (n, k) of all arms.
 
     `arms[n]` becomes the arm played, `chances[n]` its probability. The same numbers as one round at a time. Returns -1,
-    or the round in which a context is not finite.
+    or the round in which a context is not finite; whether a known margin allows the norms is for the caller to look.
     """
     n, k, d = contexts.shape
     experts = S.shape[1]
@@ -318,7 +398,7 @@ def play(contexts: Any, rewards: Any, seed: Any, how: Any, T: Any, S: Any, t: An
     memo = (np.empty(experts, np.int64), np.empty(experts), np.empty((k, experts)), np.empty((k, experts)), np.empty(k))
     for r in range(n):
         rows = (contexts[r].reshape(-1), every, every[:0])
-        if look(rows, k, T, S, scores, squares) >= 0:
+        if look(rows, k, T, S, MOST_SQUARE, scores, squares) >= 0:
             return r
         share(S, t, shares)
         plan(rows, allowed, how, S, t, shares, scores, squares, scratch, memo)

@@ -70,9 +70,21 @@ class Arms:
             raise arms.refusal(int(np.flatnonzero(~np.isfinite(contexts).all(axis=1))[0]))
         return arms
 
-    def refusal(self, arm: int) -> InvalidDataError:
-        """What is wrong with an arm whose context is not finite, or too long to compute with."""
+    def refusal(self, arm: int, margin: float | None = None, otherwise: str = "") -> InvalidDataError:
+        """What is wrong with an arm whose context is not finite, too long to compute with, or too long for a margin."""
+        row = self.contexts[arm]
+        norm = float(np.linalg.norm(row.data if sparse.issparse(row) else row))
+        if margin is not None and norm <= 1e50:
+            return too_long(f"contexts[{arm}]", norm, margin, otherwise)
         return InvalidDataError(f"contexts[{arm}] holds a number that is not finite, or is longer than 1e50")
+
+
+def too_long(place: str, norm: float, margin: float, otherwise: str = "") -> InvalidDataError:
+    """The margin is a difference of scores of contexts in the unit ball; this context is outside."""
+    return InvalidDataError(
+        f"{place} has norm {norm:.10g}, but margin={margin:g} is meant for contexts of norm at most 1: divide all "
+        f"contexts, and the margin, by one number that no norm exceeds{otherwise}"
+    )
 
 
 @lru_cache(maxsize=64)

@@ -12,14 +12,15 @@ from massart.errors import InvalidDataError, InvalidParameterError, ModelFileErr
 from massart.kernels import paper_ranking as paper
 from massart.kernels import ranking as kernel
 from massart.kernels.mixture import coin
-from massart.learners.arms import Arms, check_reward_range, reward_number
+from massart.learners.arms import Arms, check_reward_range, reward_number, too_long
 from massart.learners.choice import Choice, Contexts
-from massart.learners.lift import LiftCertificate, certify_lift
+from massart.learners.lift import LiftCertificate, certify_lift, grown
 from massart.learners.rules import UPDATES, check_arrays
 
 # (gap in units of the reward range, margin in units of the longest context) of the experts when neither is known.
 GAPS, MARGINS = (0.02, 0.1), (0.1, 0.02)
 FINE_GAPS, FINE_MARGINS = (0.01, 0.03, 0.1, 0.3), (0.3, 0.1, 0.03, 0.01)
+_OTHERWISE = ", or leave margin=None"
 
 
 class Played(NamedTuple):
@@ -41,23 +42,31 @@ class _Memo(dict[str, Any]):
 
 
 class MonotoneBandit:
-    """Earn more than a random arm: lift >= (k-1)/k * gap * T - o(T), whatever else the rewards do.
+    """Choose arms by a linear score; gap and margin known: E[lift] >= (k-1)/k * gap * T - o(T) (Theorem 11).
 
-    It needs no model of the reward, only that within a round a better score w*.x means a better expected reward, by at
-    least `gap` between any two arms, at scores at least `margin` apart. Rewards may fall across rounds as scores rise.
+    It needs no model of the reward, only that within a round a better score w*.x, ||w*|| <= 1, means a better expected
+    reward, by at least `gap` between any two arms with different contexts, at scores at least `margin` apart. Rewards
+    may fall across rounds as scores rise. Lift is the reward above that of a uniformly random arm.
+
+    What is proved: with both `gap` and `margin` given, Theorem 11 of docs/theory.md bounds the expected lift from
+    below, and Theorem 17 the lift of rewards learned late and of arms with equal contexts (which then must have equal
+    expected rewards); `certificate` computes that bound. With one of them unknown, or both, which is the default,
+    several values are tried and followed as their estimated rewards suggest: no theorem covers that, and nothing is
+    guaranteed.
 
     Parameters
     ----------
     gap : lower bound on the difference of expected rewards of two arms of a round. None: several are tried.
-    margin : lower bound on the difference of their scores, for contexts of norm at most 1. None: several are tried, in
-        units of the longest context.
+    margin : lower bound on the difference of their scores, for contexts of norm at most 1; longer ones are then
+        refused. None: several are tried, in units of the longest context.
     reward_range : lowest and highest reward.
     horizon : number of rounds to come. None: every round explores as if it were the last.
     exploration : the smallest probability with which a round explores; None: as little as the theory wants.
     random_state : seed of the draws.
     default_reward : what `expire` teaches; None: the lowest reward.
     clip_rewards : take rewards outside the range as its nearest end, instead of refusing them.
-    update : "inverse-margin", or "paper" for the paper's Algorithm 3, which needs gap, margin and horizon.
+    update : "inverse-margin", or "paper" for the paper's Algorithm 3, which needs gap, margin and horizon. Its bound
+        (Theorem 1.10 of the paper) is for rewards that come before the next choice.
 
     Examples
     --------
@@ -148,6 +157,7 @@ class MonotoneBandit:
         number = int(self._t[kernel.CHOICES])
         if self._how[kernel.PAPER]:
             arms, memo, _ = self._plan(contexts, allowed)
+            self._S[paper.DRIFT] += bool(self._pending)  # one of them will be learned after w has moved
             arm = int(paper.flip(arms.allowed, memo, coin(self._seed[0], float(number))))
             shares = self._shares()
         else:
@@ -159,7 +169,7 @@ class MonotoneBandit:
                 arms.rows, arms.allowed, self._seed[0], self._how, weights, self._S, self._t, shares, memo
             )
             if arm < 0:
-                raise arms.refusal(-1 - arm)
+                raise arms.refusal(-1 - arm, self._margin, _OTHERWISE)
             self._T = weights
         self._t[kernel.CHOICES] += 1.0
         self._pending.add(number)
@@ -194,9 +204,9 @@ class MonotoneBandit:
         weights = self._T if self._known else self._first_weights(arms.width)
         count, experts = arms.count, self._S.shape[1]
         scores, squares = np.empty((count, experts)), np.empty(count)
-        bad = kernel.look(arms.rows, count, weights, self._S, scores, squares)
+        bad = kernel.look(arms.rows, count, weights, self._S, kernel.square_limit(self._how), scores, squares)
         if bad >= 0:
-            raise arms.refusal(bad)
+            raise arms.refusal(bad, self._margin, _OTHERWISE)
         self._T = weights
         memo = self._new_memo(count)
         scratch = np.zeros(self._T.shape[0])
@@ -214,6 +224,11 @@ class MonotoneBandit:
         weights = np.zeros((width, self._S.shape[1]))
         weights[:1] = self._how[kernel.PAPER]  # Algorithm 3 begins at e_1
         return weights
+
+    @property
+    def _margin(self) -> float | None:
+        """The margin that was given, for contexts of norm at most 1."""
+        return None if self._how[kernel.RELATIVE] else float(self._S[kernel.GAMMA, 0])
 
     @property
     def _known(self) -> bool:
@@ -280,7 +295,14 @@ class MonotoneBandit:
                 f"choice.memo is not what choose wrote ({error}): pass the choice unchanged"
             ) from None
         known = memo[0].min() >= 0 and memo[0].max() < count and 0 <= choice.arm < count
-        sound = known and memo[2].min() > 0 and choice.probability > 0
+        sound = known and memo[2].min() > 0 and memo[3].min() >= 0 and choice.probability > 0
+        sound = sound and memo[1].min() >= 0 and memo[1].max() <= 1
+        if sound and not self._how[kernel.PAPER]:  # margins[a] is gamma, and w.(x_a - x_j) >= 0
+            floor = memo[2][memo[0], np.arange(experts)]
+            sound = bool(
+                (memo[2] >= floor).all()
+                and (self._margin is None or (floor == np.maximum(self._S[kernel.GAMMA], 1e-150)).all())
+            )
         # A sum is finite only if everything in it is: these numbers are far from overflow.
         total = memo[1].sum() + memo[2].sum() + memo[3].sum() + memo[4].sum() + shares.sum() + baseline
         if not (sound and isfinite(total)):
@@ -300,12 +322,20 @@ class MonotoneBandit:
             raise InvalidDataError(f"rewards leave reward_range ({lowest:g}, {highest:g}), or are not numbers")
         if not np.abs(contexts).max(initial=0.0) <= 1e50 / np.sqrt(max(1, contexts.shape[2])):
             raise InvalidDataError("contexts hold numbers that are not finite, or are longer than 1e50")
-        if not self._known:
-            self._T = self._first_weights(contexts.shape[2])
-        if contexts.shape[2] != self._T.shape[0]:
+        if self._known and contexts.shape[2] != self._T.shape[0]:
             raise InvalidDataError(
                 f"contexts have {contexts.shape[2]} features, but this bandit has {self._T.shape[0]}"
             )
+        if self._margin is not None:
+            squares = np.einsum("nkd,nkd->nk", contexts, contexts)
+            if not squares.max(initial=0.0) <= kernel.UNIT_SQUARE:
+                row, arm = np.argwhere(squares > kernel.UNIT_SQUARE)[0]
+                norm = float(np.sqrt(squares[row, arm]))
+                raise too_long(f"contexts[{row}, {arm}]", norm, self._margin, _OTHERWISE)
+        if not self._known:
+            self._T = self._first_weights(contexts.shape[2])
+        if self._how[kernel.PAPER] and len(contexts):
+            self._S[paper.DRIFT] += bool(self._pending)
         arms, chances = np.empty(len(contexts), np.int64), np.empty(len(contexts))
         self._kernel.play(contexts, rewards, self._seed[0], self._how, self._T, self._S, self._t, arms, chances)
         return Played(arms, chances)
@@ -328,13 +358,11 @@ class MonotoneBandit:
         return np.asarray((w / np.where(norms > 0, norms, 1.0)) @ self._shares())
 
     def certificate(self, confidence: float = 0.95) -> LiftCertificate:
-        """The lift over a random arm that is promised for the rounds learned, and the one seen, with an interval."""
-        S = self._S
-        if self._how[kernel.PAPER]:  # gradient descent: its own bound on the regret, written as dual averaging's
-            S = S.copy()
-            S[kernel.SQUARES] = (2.0 * S[kernel.CAP] + S[kernel.SQUARES] / 2.0) ** 2 / 2.0
-            S[kernel.CAP] = 0.0
-        return certify_lift(S, self._t, self._shares(), confidence)
+        """The lift over a random arm guaranteed by Theorem 17 of docs/theory.md for the rounds learned, and that seen.
+
+        Only with both gap and margin known: there is no theorem otherwise.
+        """
+        return certify_lift(self._how, self._S, self._t, self._pending, confidence)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that it remembers; `from_arrays` gives it back bit for bit."""
@@ -351,7 +379,8 @@ class MonotoneBandit:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "MonotoneBandit":
-        """The bandit whose `arrays()` these are."""
+        """The bandit whose `arrays()` these are; those of older files are completed."""
+        arrays = dict(arrays, experts=_grown(arrays))
         experts = arrays["experts"].shape[-1]
         shapes: dict[str, tuple[int, ...]] = {
             "how": (kernel.HOW_SIZE,),
@@ -377,3 +406,15 @@ class MonotoneBandit:
     def copy(self) -> "MonotoneBandit":
         """An independent bandit in the same state, which may learn the same pending choices."""
         return MonotoneBandit.from_arrays({name: array.copy() for name, array in self.arrays().items()})
+
+
+def _grown(arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
+    """The experts of an old file with what late rewards may have cost: |<g, w - w'>| <= 2 |g|, and Cauchy-Schwarz."""
+    S, how, t = arrays["experts"], arrays["how"], arrays["totals"]
+    if S.ndim != 2 or S.shape[0] <= kernel.SQUARES or how.ndim != 1 or t.ndim != 1:
+        return S
+    rounds = max(0.0, float(t[kernel.ROUNDS])) if t.size > kernel.ROUNDS else 0.0
+    drift = 2.0 * np.sqrt(rounds * np.maximum(0.0, S[kernel.SQUARES]))
+    if how.size > kernel.PAPER and how[kernel.PAPER]:
+        drift = np.full(S.shape[1], float(rounds > 0 or arrays["pending"].size > 0))
+    return grown(S, rounds, drift)

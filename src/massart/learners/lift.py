@@ -1,5 +1,6 @@
-"""Lift, promised and seen: what a bandit earns above a random arm."""
+"""Lift, guaranteed and seen: what a bandit earns above a random arm."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,37 +8,98 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from massart import theory
+from massart.kernels import paper_ranking as paper
 from massart.kernels import ranking as kernel
+
+NOTHING, WITHIN, CONTRADICTS = "guarantees nothing yet", "within the guarantee", "contradicts the declaration"
+OLD_EXPERT_SIZE = 9  # of files from before late rewards were paid for
+UNKNOWN_VARIANCE = 1e300
 
 
 @dataclass(frozen=True)
 class LiftCertificate:
     """Lift over a uniformly random arm, summed over the rounds learned.
 
-    `guaranteed_lift` is what Theorem 11 of docs/theory.md promises in expectation, from the gradients really seen, if
-    any two arms of a round differ by `gap` in expected reward and by `margin` in score. `observed_lift` is estimated
-    from the rewards seen by inverse probability weighting; `low` and `high` are its normal interval at `confidence`.
-    `holds` is False when the whole interval lies below the guarantee: the stream cannot be what was declared.
+    `guaranteed_lift` bounds an expectation: if any two arms of a round with different contexts differ by `gap` in
+    expected reward and by `margin` in score, and arms with equal contexts have equal expected rewards, then the
+    expected lift is at least the expectation of this number (Theorem 17(b) of docs/theory.md, computed from what was
+    really learned, late rewards included). It may be negative, and then it guarantees nothing. It is None where there
+    is no theorem: for a bandit that does not know both gap and margin, and for update="paper" once a choice was made
+    while another one waited for its reward.
+
+    With `pending` choices that wait for their reward it counts the rounds learned. It is then valid only if which
+    rewards have arrived depends neither on the arms played nor on the rewards; let the others `expire` first. A reward
+    that expired is the default reward, and gap and margin must hold of rewards counted so.
+
+    `observed_lift` is estimated from the rewards seen by inverse probability weighting; `low` and `high` are its normal
+    interval at `confidence`, for one look at a number of rounds fixed beforehand. `evidence` is an e-value against the
+    declaration (Theorem 17(c)): if gap and margin are true, it ever reaches 1 / (1 - confidence) with probability at
+    most 1 - confidence, however often one looks. `holds` is False when it has. Where there is no such test, `evidence`
+    is 1: without a theorem, for update="paper", and while a choice made before one that was learned still waits.
     """
 
     rounds: int
-    gap: float
-    margin: float
-    guaranteed_lift: float
+    pending: int
+    gap: float | None
+    margin: float | None
+    guaranteed_lift: float | None
     observed_lift: float
     low: float
     high: float
     confidence: float
+    evidence: float
     holds: bool
 
-    def __str__(self) -> str:
-        """Three lines for people."""
-        verdict = "agrees with that" if self.holds else "contradicts it: the gap or the margin is smaller than declared"
-        return (
-            f"{self.rounds:,} rounds, gap {self.gap:g}, margin {self.margin:g}\n"
-            f"A lift of {self.guaranteed_lift:,.0f} over a random arm is promised.\n"
-            f"The one seen, {self.observed_lift:,.0f} ({self.low:,.0f} to {self.high:,.0f}), {verdict}."
+    @property
+    def verdict(self) -> str:
+        """One of "guarantees nothing yet", "within the guarantee" and "contradicts the declaration"."""
+        if not self.holds:
+            return CONTRADICTS
+        return WITHIN if self.guaranteed_lift is not None and self.guaranteed_lift > 0.0 else NOTHING
+
+    @property
+    def sentence(self) -> str:
+        """The verdict and its reason in one line."""
+        if not self.holds:
+            return (
+                f"{CONTRADICTS}: the lift seen, {_whole(self.observed_lift)}, is lower than chance allows "
+                f"(confidence {self.confidence:g}, at any number of looks): the gap or the margin is smaller than "
+                "declared, or arms with equal contexts have unequal rewards"
+            )
+        if self.guaranteed_lift is None and (self.gap is None or self.margin is None):
+            return f"{NOTHING}: there is a theorem only for a bandit that knows both gap and margin"
+        if self.guaranteed_lift is None:
+            return f"{NOTHING}: there is no theorem for update='paper' with rewards that come late"
+        if self.guaranteed_lift <= 0.0:
+            return f"{NOTHING}: after {self.rounds:,} rounds learning may still have cost more than the gap brings"
+        seen = (
+            f"{WITHIN}: an expected lift of at least {_whole(self.guaranteed_lift)}, {_whole(self.observed_lift)} seen"
         )
+        return seen if self.observed_lift >= self.guaranteed_lift else f"{seen}; the difference may be chance"
+
+    def __str__(self) -> str:
+        """Three lines for people; the last one is the sentence."""
+        told = f"gap {_known(self.gap)}, margin {_known(self.margin)}"
+        waiting = ""
+        if self.pending:
+            waiting = (
+                f"; {self.pending:,} choices wait: valid only if which rewards have come depends neither on the arms "
+                "nor on the rewards, so expire those that will not come"
+            )
+        return (
+            f"{self.rounds:,} rounds learned, {told}{waiting}\n"
+            f"Lift over a random arm: {_whole(self.observed_lift)} seen ({_whole(self.low)} to {_whole(self.high)}, "
+            f"normal interval of one look at {self.confidence:g})\n"
+            f"{self.sentence}"
+        )
+
+
+def _whole(lift: float) -> str:
+    return f"{lift:z,.0f}"
+
+
+def _known(value: float | None) -> str:
+    return "not known" if value is None else f"{value:g}"
 
 
 def _interval(total: float, squares: float, rounds: float, z: float) -> tuple[float, float]:
@@ -46,38 +108,62 @@ def _interval(total: float, squares: float, rounds: float, z: float) -> tuple[fl
 
 
 def certify_lift(
-    S: NDArray[np.float64], t: NDArray[np.float64], shares: NDArray[np.float64], confidence: float
+    how: NDArray[np.float64],
+    S: NDArray[np.float64],
+    t: NDArray[np.float64],
+    pending: Collection[int],
+    confidence: float,
 ) -> LiftCertificate:
-    """The certificate of a bandit: of its expert with the largest promise that its own rewards do not contradict.
-
-    With several experts, what following them cost compared with that one, as far as the rewards tell, comes off the
-    promise.
-    """
+    """The certificate of a bandit whose choices with these numbers wait for their reward."""
     theory.check_confidence(confidence)
-    z = float(norm.ppf(0.5 + confidence / 2))
-    rounds = float(t[kernel.ROUNDS])
-    promised = np.array(
-        [
-            S[kernel.DELTA, e] * S[kernel.KEPT, e] - theory.ftrl_regret(S[kernel.CAP, e], S[kernel.SQUARES, e])
-            for e in range(S.shape[1])
-        ]
-    )
-    lifts = zip(S[kernel.LIFT].tolist(), S[kernel.LIFT2].tolist(), strict=True)
-    tops = np.array([_interval(total, squares, rounds, z)[1] for total, squares in lifts])
-    believable = np.flatnonzero(tops >= promised)
-    price = np.maximum(0.0, S[kernel.LIFT] - t[kernel.SEEN]) if S.shape[1] > 1 else np.zeros(1)
-    among = believable if believable.size else np.arange(S.shape[1])
-    speaker = int(among[np.argmax((promised - price)[among])])
-    low, high = _interval(float(t[kernel.SEEN]), float(t[kernel.SEEN2]), rounds, z)
-    guaranteed = float(promised[speaker] - price[speaker])
+    rounds, observed = float(t[kernel.ROUNDS]), float(t[kernel.SEEN])
+    low, high = _interval(observed, float(t[kernel.SEEN2]), rounds, float(norm.ppf(0.5 + confidence / 2)))
+    gaps, margins = set(S[kernel.DELTA].tolist()), set(S[kernel.GAMMA].tolist())
+    gap = gaps.pop() if len(gaps) == 1 else None
+    margin = margins.pop() if len(margins) == 1 and not how[kernel.RELATIVE] else None
+    guaranteed, evidence, s = None, 1.0, S[:, 0]
+    width = float(how[kernel.HIGHEST] - how[kernel.LOWEST])
+    if gap is not None and margin is not None and how[kernel.PAPER]:
+        if not s[kernel.DRIFT]:  # gradient descent in the unit ball; rounds that explore always teach a little
+            regret = 2.0 * s[kernel.CAP] + s[kernel.SQUARES] / 2.0 + paper.LEAST_KEPT * width * rounds
+            guaranteed = float(gap * s[kernel.KEPT] - regret)
+    elif gap is not None and margin is not None:
+        guaranteed = learned_lift(s)
+        if min(pending, default=rounds) >= rounds:  # what was learned is what was chosen first
+            shortfall, variance, reach = guaranteed - observed, float(s[kernel.VARIANCE]), float(s[kernel.REACH])
+            evidence = theory.lift_evidence(shortfall, variance, reach, margin, width)
     return LiftCertificate(
         rounds=int(rounds),
-        gap=float(S[kernel.DELTA, speaker]),
-        margin=float(S[kernel.GAMMA, speaker]),
+        pending=len(pending),
+        gap=gap,
+        margin=margin,
         guaranteed_lift=guaranteed,
-        observed_lift=float(t[kernel.SEEN]),
+        observed_lift=observed,
         low=low,
         high=high,
         confidence=confidence,
-        holds=bool(believable.size and high >= guaranteed),
+        evidence=evidence,
+        holds=evidence * (1.0 - confidence) < 1.0,
     )
+
+
+def learned_lift(s: NDArray[np.float64]) -> float:
+    """Theorem 17(b) of docs/theory.md for one column of `kernels.ranking`'s S."""
+    names = (kernel.DELTA, kernel.KEPT, kernel.CAP, kernel.SQUARES, kernel.FIRST, kernel.DRIFT)
+    return theory.learned_lift(*(float(s[name]) for name in names))
+
+
+def grown(experts: NDArray[np.float64], rounds: float, drift: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Experts of an old file with what it does not hold, so that every statement stays true.
+
+    `drift` is at least what it may have been. Equal contexts may have been counted as pairs, so nothing is guaranteed
+    for the old rounds, while their regret is paid; the first cap is taken as 0. Variances are not known.
+    """
+    if experts.ndim != 2 or experts.shape[0] != OLD_EXPERT_SIZE or experts.dtype != np.float64:
+        return experts
+    S = np.zeros((kernel.EXPERT_SIZE, experts.shape[1]))
+    S[:OLD_EXPERT_SIZE] = experts
+    S[kernel.KEPT] = 0.0
+    S[kernel.DRIFT] = drift
+    S[kernel.VARIANCE] = UNKNOWN_VARIANCE if rounds > 0 else 0.0
+    return S

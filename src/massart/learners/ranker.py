@@ -5,21 +5,27 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from massart import theory
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels import ranking as kernel
 from massart.learners.arms import Arms, check_reward_range
 from massart.learners.choice import Contexts
+from massart.learners.lift import grown, learned_lift
 from massart.learners.rules import check_arrays
 
 
 class MonotoneRanker:
-    """Rank by a linear score; lift of its first choice >= (k-1)/k (gap T - 2 sqrt(2) (gap + M) sqrt(T + 1) / margin).
+    """Rank by a linear score; the lift of its first choice is bounded from below (Theorem 9(b) of docs/theory.md).
+
+    If in every round any two arms with different contexts differ by `gap` in expected reward and by `margin` in score,
+    and arms with equal contexts have equal expected rewards, the expected lift over a random arm after T rounds of k
+    arms with different contexts is at least (k-1)/k (gap T - 2 sqrt(2) (gap + M) sqrt(T + 1) / margin). Where k grows
+    from round to round, the weights of a round were made with the gradient cap of fewer arms: `guaranteed_lift` pays
+    for that, and counts pairs of equal contexts as nothing (Theorem 17).
 
     Parameters
     ----------
     gap : lower bound on the difference of expected rewards of two arms of a round.
-    margin : lower bound on the difference of their scores, for contexts of norm at most 1.
+    margin : lower bound on the difference of their scores, for contexts of norm at most 1; `learn` refuses longer ones.
     reward_range : lowest and highest reward; M is its width.
 
     Massart classification is the case of two arms, x and -x, with rewards (1 + y) / 2 and (1 - y) / 2:
@@ -30,7 +36,7 @@ class MonotoneRanker:
     >>> ranker = MonotoneRanker(gap=0.1, margin=0.1)
     >>> rng = np.random.default_rng(0)
     >>> for _ in range(300):
-    ...     contexts = rng.normal(size=(4, 3)) / 3
+    ...     contexts = rng.uniform(-0.5, 0.5, size=(4, 3))
     ...     ranker.learn(contexts, (contexts[:, 0] > np.median(contexts[:, 0])).astype(float))
     >>> ranker.predict_ranking([[0.1, 0.0, 0.0], [0.9, 0.0, 0.0], [0.5, 0.0, 0.0]]).tolist()
     [1, 2, 0]
@@ -60,19 +66,19 @@ class MonotoneRanker:
         self._S = arrays["experts"]
         self._t = arrays["totals"]
 
-    def _arms(self, contexts: Contexts) -> tuple[Arms, NDArray[np.float64], NDArray[np.float64]]:
+    def _arms(self, contexts: Contexts, limit: float) -> tuple[Arms, NDArray[np.float64], NDArray[np.float64]]:
         known = self._t[kernel.ROUNDS] > 0
         arms = Arms.of(contexts, None, self._T.shape[0] if known else None)
         weights = self._T if known else np.zeros((arms.width, 1))
         scores, squares = np.empty((arms.count, 1)), np.empty(arms.count)
-        bad = kernel.look(arms.rows, arms.count, weights, self._S, scores, squares)
+        bad = kernel.look(arms.rows, arms.count, weights, self._S, limit, scores, squares)
         if bad >= 0:
-            raise arms.refusal(bad)
+            raise arms.refusal(bad, float(self._S[kernel.GAMMA, 0]))
         return arms, scores, squares
 
     def score(self, contexts: Contexts) -> NDArray[np.float64]:
         """(k,) scores w.x of the arms."""
-        return self._arms(contexts)[1][:, 0]
+        return self._arms(contexts, kernel.MOST_SQUARE)[1][:, 0]
 
     def choose(self, contexts: Contexts) -> int:
         """The arm with the highest score, the first of equals."""
@@ -84,7 +90,7 @@ class MonotoneRanker:
 
     def learn(self, contexts: Contexts, rewards: ArrayLike) -> None:
         """Learn the rewards of all arms of a round."""
-        arms, scores, squares = self._arms(contexts)
+        arms, scores, squares = self._arms(contexts, kernel.UNIT_SQUARE)
         try:
             seen = np.asarray(rewards, dtype=np.float64)
         except (TypeError, ValueError):
@@ -135,9 +141,11 @@ class MonotoneRanker:
 
     @property
     def guaranteed_lift(self) -> float:
-        """What Theorem 9 of docs/theory.md promises in expectation, from the gradients really seen."""
-        s = self._S[:, 0]
-        return float(s[kernel.DELTA] * s[kernel.KEPT] - theory.ftrl_regret(s[kernel.CAP], s[kernel.SQUARES]))
+        """The expected lift is at least the expectation of this: Theorems 9(b) and 17, from the gradients really seen.
+
+        A number of 0 or less guarantees nothing yet.
+        """
+        return learned_lift(self._S[:, 0])
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -150,7 +158,9 @@ class MonotoneRanker:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "MonotoneRanker":
-        """The ranker whose `arrays()` these are."""
+        """The ranker whose `arrays()` these are; those of older files are completed."""
+        rounds = float(arrays["totals"].flat[kernel.ROUNDS]) if arrays["totals"].size > kernel.ROUNDS else 0.0
+        arrays = dict(arrays, experts=grown(arrays["experts"], rounds, np.zeros(arrays["experts"].shape[-1])))
         shapes: dict[str, tuple[int, ...]] = {
             "how": (kernel.HOW_SIZE,),
             "experts": (kernel.EXPERT_SIZE, 1),

@@ -2,8 +2,8 @@
 
 The learner scores the contexts, takes the best arm a, and treats every pair (a, j) as one example
 z = x_a - x_j with real label y = r_a - r_j.  Rewards live in an interval of length `reward_width` (M),
-expected rewards of neighbours in the target's order differ by at least `gap` (Delta), their scores by at
-least `margin` (gamma).  "Lift" is the expected reward above that of a uniformly random arm, over T rounds.
+expected rewards of two arms with different contexts differ by at least `gap` (Delta), in the target's order, their
+scores by at least `margin` (gamma).  "Lift" is the expected reward above that of a uniformly random arm, over T rounds.
 """
 
 import math
@@ -31,6 +31,9 @@ __all__ = [
     "full_information_gradient_cap",
     "full_information_lift",
     "guaranteed_lift",
+    "lagging_cap_regret",
+    "learned_lift",
+    "lift_evidence",
     "lift_from_regret",
     "slack_lift_from_regret",
 ]
@@ -215,3 +218,57 @@ def adaptive_bandit_gradient_cap(
     favoured = (count - 1) * (gap + reward_width / (2.0 * (1.0 - q + q / count)))
     explored = (count - 1) * gap + math.sqrt(count - 1) * count * reward_width / (2.0 * q)
     return max(favoured, explored) / margin
+
+
+def lagging_cap_regret(gradient_cap: float, squared_gradients: float, first_cap: float) -> float:
+    """Theorem 17(a) of docs/theory.md: sqrt(2) sqrt(G^2 + S) + 2 (G - G_1), where w is made with the caps before it.
+
+    >>> round(lagging_cap_regret(gradient_cap=3.0, squared_gradients=41.0, first_cap=2.5), 9)
+    11.0
+    """
+    first, last = check_nonnegative("first_cap", first_cap), check_nonnegative("gradient_cap", gradient_cap)
+    return ftrl_regret(last, squared_gradients) + 2.0 * max(0.0, last - first)
+
+
+def learned_lift(
+    gap: float, kept: float, gradient_cap: float, squared_gradients: float, first_cap: float, drift: float = 0.0
+) -> float:
+    """Theorem 17(b) of docs/theory.md: E[lift] is at least the expectation of this, from what was really learned.
+
+    gap KEPT - sqrt(2) sqrt(G^2 + S) - 2 (G - G_1) - DRIFT
+
+    KEPT is the sum of (1 - q) #{j: z_j is not 0} / k over the rounds learned, DRIFT what late rewards cost.
+
+    >>> round(learned_lift(0.5, kept=100.0, gradient_cap=3.0, squared_gradients=41.0, first_cap=3.0, drift=5.0), 9)
+    35.0
+    """
+    regret = lagging_cap_regret(gradient_cap, squared_gradients, first_cap)
+    return check_positive("gap", gap) * check_nonnegative("kept", kept) - regret - drift
+
+
+def lift_evidence(shortfall: float, variance: float, reach: float, margin: float, reward_width: float) -> float:
+    """Theorem 17(c) of docs/theory.md: an e-value against the gap and the margin; P(it is ever 1/d or more) <= d.
+
+    The mean of exp(l shortfall - variance phi(l reach) / reach^2), phi(s) = exp(s) - 1 - s, over the 46 rates
+    l = 8 margin 2^(-i/2) / (M (margin + 2)).  The shortfall is `learned_lift` less the lift observed.
+
+    >>> lift_evidence(shortfall=0.0, variance=0.0, reach=0.0, margin=0.5, reward_width=1.0)
+    1.0
+    >>> lift_evidence(2000.0, variance=1e5, reach=30.0, margin=0.5, reward_width=1.0) > 1000
+    True
+    """
+    gamma, width = check_positive("margin", margin), check_positive("reward_width", reward_width)
+    spread, far = check_nonnegative("variance", variance), check_nonnegative("reach", reach)
+    exponents = []
+    for i in range(46):
+        rate = 8.0 * gamma * 2.0 ** (-0.5 * i) / (width * (gamma + 2.0))
+        s = rate * far
+        if s < 1e-4:
+            curve = 0.5 * rate * rate * (1.0 + s)  # phi(s) <= s^2 (1 + s) / 2 for s <= 1
+        elif s < 700.0:
+            curve = (math.expm1(s) - s) / (far * far)
+        else:
+            curve = math.inf
+        cost = spread * curve if spread > 0.0 else 0.0
+        exponents.append(rate * shortfall - cost)
+    return math.fsum(math.exp(min(exponent, 700.0)) for exponent in exponents) / len(exponents)

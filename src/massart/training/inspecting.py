@@ -119,4 +119,6 @@ def _decider(opened: OpenedModel) -> dict[str, Any]:
         "horizon": float(how[kernel.HORIZON]) or None,
         "update": "paper" if how[kernel.PAPER] else "inverse-margin",
     }
-    return found | {"pending": decider.pending, "certificate": asdict(decider.certificate())}
+    certificate = decider.certificate()
+    words = {"verdict": certificate.verdict, "sentence": certificate.sentence}
+    return found | {"pending": decider.pending, "certificate": asdict(certificate) | words}

@@ -33,9 +33,10 @@ def overview_section(race: Race) -> str:
         lines.append(f"<tr>{_row_head(name, ours)}{''.join(map(_overview_cell, standings))}</tr>")
     return f"""<section id="overview">
 <h2>Overview</h2>
-<p>A random arm has lift 0. Where within every round a better score means a better reward, massart’s bandit earns at
-least the guarantee in the long run, on average, whatever the rounds have to do with each other. Policies that fit one
-model to the rewards of all rounds promise nothing here, and may end below random.</p>
+<p>A random arm has lift 0. Where within every round a better score means a better reward, massart’s bandit that knows
+gap and margin earns at least the guarantee in the long run, in expectation, whatever the rounds have to do with each
+other (Theorem 11 of its theory); for the one that does not know them there is no theorem. Policies that fit one
+model to the rewards of all rounds have no guarantee here, and may end below random.</p>
 <div class="scroll" tabindex="0" role="region" aria-label="Lift per round of every policy in every world">
 <table class="grid"><caption><span>Reward per round above a random arm, mean over seeds, best on average first. ✓ the
 guarantee or more, ▼ less than a random arm.</span></caption>

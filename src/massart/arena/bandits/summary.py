@@ -70,7 +70,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class WorldResult:
-    """One world: what it is, what is promised and possible, and the standings, highest lift first."""
+    """One world: what it is, what is guaranteed and possible, and the standings, highest lift first."""
 
     name: str
     sentence: str

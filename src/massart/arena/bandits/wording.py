@@ -103,6 +103,8 @@ def world_facts(world: WorldResult) -> list[str]:
     """What the world declares."""
     kind = {True: ["adaptive: it sees the weights"], False: ["written beforehand"], None: []}[world.adaptive]
     model = (
-        ["no gap, so nothing is promised"] if world.gap is None else [f"gap {world.gap:g}", f"margin {world.margin:g}"]
+        ["no gap, so nothing is guaranteed"]
+        if world.gap is None
+        else [f"gap {world.gap:g}", f"margin {world.margin:g}"]
     )
     return [f"{world.arms} arms", *model, f"{world.dimension} features", *kind]

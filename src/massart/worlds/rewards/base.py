@@ -5,7 +5,7 @@ satisfies the model has a unit vector w* (`target`) such that within each round
 
     w*.x_i > w*.x_j   implies   w*.(x_i - x_j) >= margin   and   mean_i - mean_j >= gap,
 
-and nothing is promised across rounds. Like a world of labels it never keeps a position: rounds are drawn in blocks
+and nothing is assumed across rounds. Like a world of labels it never keeps a position: rounds are drawn in blocks
 of fixed length, block `b` from its own generator `SeedSequence(seed, spawn_key=(b,))`.
 """
 
@@ -86,7 +86,7 @@ class RewardWorld(ABC):
 
     @property
     def guaranteed_lift(self) -> float | None:
-        """Reward per round above a random arm that Theorem 9 of docs/theory.md promises in the limit: (k-1)/k gap.
+        """Reward per round above a random arm guaranteed in the limit by Theorem 11 of docs/theory.md: (k-1)/k gap.
 
         >>> from massart import worlds
         >>> round(worlds.make("simpson").guaranteed_lift, 12)

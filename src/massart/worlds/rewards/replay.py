@@ -17,7 +17,7 @@ Indices = npt.NDArray[np.integer]
 
 
 class ReplayWorld(ObliviousRewardWorld):
-    """A finite set of rounds, each shown once per pass; nothing is promised of their rewards.
+    """A finite set of rounds, each shown once per pass; nothing is known of their rewards.
 
     Rounds beyond the last start over, in a new order if `shuffle`. The arms of a round are always shuffled.
     """
