@@ -28,7 +28,7 @@ Where this differs from the paper's box, and why (numbers as in docs/paper-to-co
 3. Without a horizon, round t uses the slack, floor and step of horizon t (the analysis is per round).
 4. A row may carry an importance weight c: its gradient is multiplied by c. Weights of the two labels, if there are any
    (rule[NEGATIVE], rule[POSITIVE]), multiply it; eta is then that of Theorem 13.
-5. Five sums and maxima feed the certificate (Theorem 12): LINEAR, SPREAD, LARGEST, INVERSE, FIRST. No step reads them.
+5. LINEAR, SPREAD, INVERSE and FIRST feed the certificate (Theorems 12 and 16). No step reads them.
 
 State is plain arrays, to be cached, copied, saved and compared bit for bit. No `fastmath` flag lets the compiler add
 up in another order than the columns' (the first few and the others side by side): a dense row, its CSR form, the row
@@ -74,13 +74,12 @@ from numba import njit
     SCALED,  # sum of c * SCALE: the running average of w is (SCALED * v - z) / WEIGHT
     LINEAR,  # sum of <g, w>
     SPREAD,  # sum of eta (1 - eta) a^2, a = c (gamma + |x|) / m the most that chance can add in a round
-    LARGEST,  # largest a
     INVERSE,  # sum of c * gamma / m
     FIRST,  # c of the first row
     POSITIVES,  # sum of c over rows labelled +1
     UNPROVED,  # not 0 when what the theorem assumes is known not to hold: nothing is certified then
     STATE_SIZE,
-) = range(24)
+) = range(23)
 FTRL, FIXED, ADAGRAD, PAPER = 0.0, 1.0, 2.0, 3.0
 
 _SMALLEST_SCALE: Final = 1e-280
@@ -98,13 +97,6 @@ def _unit(square: float, rule: Any) -> float:
 def _is_sound(square: float, rule: Any) -> bool:
     """Whether a row is finite and, if it is taken as it is, at most 1e50 long; its squared norm tells."""
     return square < np.inf if rule[UNIT] != 0.0 else square <= 1e100
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def _widen(s: Any, rate: float, a: float) -> None:
-    """Chance can add `a` to what the certificate counts, at this noise rate (Theorem 12 of docs/theory.md)."""
-    s[SPREAD] += rate * (1.0 - rate) * a * a
-    s[LARGEST] = max(s[LARGEST], a)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -160,9 +152,10 @@ def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c
     square_of_g = k * k * length2
     s[SQUARES] += square_of_g
 
+    a = heavy * (floor + (1.0 if rule[UNIT] != 0.0 else sqrt(length2))) / m
     s[LINEAR] += k * sign * u
+    s[SPREAD] += rate * (1.0 - rate) * a * a
     s[INVERSE] += c * floor / m
-    _widen(s, rate, heavy * (floor + (1.0 if rule[UNIT] != 0.0 else sqrt(length2))) / m)
 
     if kind in (FTRL, FIXED):
         b = -k * unit

@@ -51,12 +51,11 @@ FEW: Final = 64  # features up to which there are full and centred experts
     SCALE,  # w = SCALE * theta; 1 for the diagonal columns
     SCALED,  # sum of c * SCALE: the running average of w is (SCALED * W - Z) / WEIGHT
     CONSTANT,  # 1 if it has the constant coordinate, else 0
-    LINEAR,  # sum of <g, w>; this and the next three feed the certificate, as in kernels/halfspace.py
-    SPREAD,  # sum of eta (1 - eta) a^2, a = c (gamma + |x|) / m
-    LARGEST,  # largest a
-    INVERSE,  # sum of c * gamma / m
+    LINEAR,  # sum of <g, w>; this and the next two feed the certificate, as in kernels/halfspace.py
+    SPREAD,  # sum of a^2, a = c (gamma + |x|) / m
+    INVERSE,  # sum of c / m
     COLUMN_SIZE,
-) = range(13)
+) = range(12)
 # C: float64 (CENTRED_SIZE, d + 1), the centred experts: their weights, the last for the constant, come after these
 MEAN, DEVIATION, CENTRED_SIZE = 0, 1, 2 + CENTRED  # the mean and c * (x - mean)^2 summed, of each feature
 _RIDGE: Final = 100.0  # r of the diagonal columns
@@ -129,14 +128,14 @@ def _dot(row: Any, bias: float, W: Any, dots: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _add(row: Any, bias: float, q: Any, b: Any, constant: Any, W: Any) -> None:
-    """W[j] += q_j b in the diagonal columns, x_j b in the plain ones; the constant's entry, those that have it."""
+def _add(row: Any, bias: float, q: Any, b: Any, b_constant: Any, W: Any) -> None:
+    """W[j] += q_j b in the diagonal columns, x_j b in the plain ones; b_constant for the constant's entry in these."""
     data, indices, start, stop, shift = row
     last = W.shape[0] - 1
     place = np.uint64(last) * _C
     add_lanes(W, place, b, _ZERO, q[last])
-    for c in range(DIAGONAL, COLUMNS):
-        W[last, c] += b[c] * constant[c] * bias
+    for c in range(_D, _C, _FOUR):
+        add_lanes(W, place + c, b_constant, c, bias)
     for p in range(start, stop):
         a, place = np.float64(data[p]), np.uint64(indices[p - shift]) * _C
         add_lanes(W, place, b, _ZERO, q[p - start])
@@ -159,36 +158,41 @@ def _scale(S: Any, dots: Any, lengths: Any, heavy: float, plain: int, scores: An
 @njit(cache=True, error_model="numpy", inline="always")
 def _steps(
     S: Any, dots: Any, scores: Any, squares: Any, units: Any, lengths: Any, reach: float, y: float, c: float,
-    heavy: float, b: Any,
+    heavy: float, b: Any, b_constant: Any, per_column: Any,
 ) -> None:  # fmt: skip
     """The b of all columns: FTRL on inverse-margin gradients for the plain ones, as `_step` of kernels/halfspace.py.
 
     Squared norms, factors that scale the row, and lengths so scaled are pairs: without the constant, with it.
     """
+    unit, length, square, inverse = per_column
     damped = 1.0 / (reach + _RIDGE / c)
     for k in range(2):
         b[k] = _PACES[k] * damped * y * max(0.0, 1.0 - y * scores[k])
     for k in range(2, DIAGONAL):
         b[k] = _PACES[k] * damped * y / (1.0 + exp(min(700.0, y * scores[k])))
+    # Loops of few arrays, so that the compiler takes four columns at a time.
     for k in range(DIAGONAL, COLUMNS):
         with_constant = S[CONSTANT, k] != 0.0
-        square = squares[1] if with_constant else squares[0]
-        unit = units[1] if with_constant else units[0]
-        length = lengths[1] if with_constant else lengths[0]
-        eta, gamma = S[ETA, k], S[GAMMA, k]
-        score = S[SCALE, k] * dots[k] * unit
+        unit[k] = units[1] if with_constant else units[0]
+        length[k] = lengths[1] if with_constant else lengths[0]
+        square[k] = squares[1] if with_constant else squares[0]
+    for k in range(DIAGONAL, COLUMNS):
+        score = S[SCALE, k] * dots[k] * unit[k]
         sign = 1.0 if dots[k] >= 0.0 else -1.0
-        inverse = 1.0 / (abs(score) + gamma)
-        slope = 0.5 * c * ((1.0 - 2.0 * eta) * sign - y) * inverse
-        S[SQUARES, k] += slope * slope * length * length
-        b[k] = -slope * unit
-        S[NORM2, k] = max(0.0, S[NORM2, k] + b[k] * (2.0 * dots[k] + b[k] * square))
+        inverse[k] = 1.0 / (abs(score) + S[GAMMA, k])
+        slope = 0.5 * c * ((1.0 - 2.0 * S[ETA, k]) * sign - y) * inverse[k]
         S[LINEAR, k] += slope * score
-        a = heavy * (gamma + length) * inverse
-        S[SPREAD, k] += eta * (1.0 - eta) * a * a
-        S[LARGEST, k] = max(S[LARGEST, k], a)
-        S[INVERSE, k] += c * gamma * inverse
+        b[k] = -slope * unit[k]
+    for k in range(DIAGONAL, COLUMNS):
+        steepness = b[k] * b[k] * square[k]
+        S[SQUARES, k] += steepness
+        S[NORM2, k] = max(0.0, S[NORM2, k] + 2.0 * b[k] * dots[k] + steepness)
         S[SCALE, k] = 1.0 / sqrt(max(2.0 * (S[CAP, k] * S[CAP, k] + S[SQUARES, k]), S[NORM2, k]))
+    for k in range(DIAGONAL, COLUMNS):
+        a = heavy * (S[GAMMA, k] + length[k]) * inverse[k]
+        S[SPREAD, k] += a * a
+        S[INVERSE, k] += c * inverse[k]
+        b_constant[k] = b[k] * S[CONSTANT, k]
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -300,7 +304,8 @@ def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, a
     plain = M.shape[1] - DIAGONAL - LATE - (1 + CENTRED if few else 0)
     late = DIAGONAL + plain
     q, x, z = np.empty(V.size), np.empty(F.shape[1]), np.empty(F.shape[1])
-    dots, b, scores = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(M.shape[1])
+    dots, b, b_constant, scores = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS), np.empty(M.shape[1])
+    per_column = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS)
     for n in range(count):
         i = order[n] if order.size > 0 else np.uint64(n)
         if indptr.size == 0:
@@ -332,10 +337,10 @@ def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, a
         for k in range(DIAGONAL + plain):
             S[SCALED, k] += c * S[SCALE, k]
         judge(M, t, scores, answers[n], vote, y, c, how[VOTING])
-        _steps(S, dots, scores, squares, units, lengths, reach, y, c, heavy, b)
-        _add(row, bias, q, b, S[CONSTANT], W)
+        _steps(S, dots, scores, squares, units, lengths, reach, y, c, heavy, b, b_constant, per_column)
+        _add(row, bias, q, b, b_constant, W)
         if Z.size > 0:
-            _add(row, bias, q, b * S[SCALED], S[CONSTANT], Z)
+            _add(row, bias, q, b * S[SCALED], b_constant * S[SCALED], Z)
         # One visit in four, for four: variances change slowly, and divisions are what a visit costs.
         if y * scores[0] < 1.0 and t[ROUNDS] % 4.0 == 1.0:
             _shrink(row, bias, q, 4.0 * c, V)

@@ -128,6 +128,11 @@ def _unequal(weight: float, heaviest: float, rounds: float) -> bool:
     return abs(weight - heaviest * rounds) > 1e-9 * abs(weight)
 
 
+def _largest(heaviest: float, longest2: float, margin: float) -> float:
+    """The most that chance can add in a round, c (margin + |x|) / m with m at its smallest."""
+    return heaviest * (margin + sqrt(max(longest2, 1.0))) / margin
+
+
 def _guess(weight: float, positives: float) -> float:
     """The weight of the rarer label."""
     return min(positives, weight - positives)
@@ -165,7 +170,9 @@ def certify(rule: NDArray[np.float64], s: NDArray[np.float64], confidence: float
     regret, chance, log_evidence = 0.0, 0.0, -inf
     if s[kernel.ROUNDS] > 0.0:
         regret = path_regret(rule, s)
-        spreads = [(float(s[kernel.SPREAD]), float(s[kernel.LARGEST]))]
+        floor = float(s[kernel.FLOOR]) if rule[kernel.KIND] == kernel.PAPER else margin
+        largest = _largest(float(s[kernel.HEAVIEST]), float(s[kernel.LONGEST2]), floor)
+        spreads = [(float(s[kernel.SPREAD]), largest)]
         scale = float(s[kernel.FIRST]) * (1.0 + margin) / margin
         chance = theory.anytime_deviation(confidence, spreads, scale)
         log_evidence = theory.anytime_evidence(wrong - noise_rate * weight - regret, spreads, scale)
@@ -359,7 +366,8 @@ def _experts(
     for k in range(pool.DIAGONAL, pool.DIAGONAL + plain):
         noise_rate, margin = float(S[pool.ETA, k]), float(S[pool.GAMMA, k])
         own, regret = float(M[mixture.LOSS, k]), float(S[pool.LINEAR, k]) + sqrt(float(S[pool.NORM2, k]))
-        spreads = [(float(S[pool.SPREAD, k]), float(S[pool.LARGEST, k]))]
+        largest = _largest(float(t[mixture.HEAVIEST]), float(t[mixture.LONGEST2]), margin)
+        spreads = [(noise_rate * (1.0 - noise_rate) * float(S[pool.SPREAD, k]), largest)]
         scale = float(t[mixture.FIRST]) * (1.0 + margin) / margin
         logs = [-inf]
         if t[mixture.ROUNDS] > 0.0:
@@ -382,7 +390,12 @@ def _directions(S: NDArray[np.float64], plain: int, constant: bool) -> list[Dire
     """What Theorem 16 needs of the experts that have the constant coordinate, or of those that have not."""
     columns = range(pool.DIAGONAL, pool.DIAGONAL + plain)
     return [
-        (float(S[pool.GAMMA, k]), 1.0 - 2.0 * float(S[pool.ETA, k]), sqrt(S[pool.NORM2, k]), float(S[pool.INVERSE, k]))
+        (
+            float(S[pool.GAMMA, k]),
+            1.0 - 2.0 * float(S[pool.ETA, k]),
+            sqrt(S[pool.NORM2, k]),
+            float(S[pool.GAMMA, k] * S[pool.INVERSE, k]),
+        )
         for k in columns
         if bool(S[pool.CONSTANT, k]) == constant
     ]

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -410,7 +410,9 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = self._weights()
         X = validate_data(self, X, reset=False, **_FORMATS)
         self._rows(X).check()
-        scores = np.asarray(safe_sparse_dot(X, weights[:, :-1].T, dense_output=True) + weights[:, -1])
+        # Not `@`, whose sums come in an order that depends on the processor: a score of 0 is a cliff.
+        products = X @ weights[:, :-1].T if issparse(X) else np.einsum("ij,kj->ik", X, weights[:, :-1])
+        scores = np.asarray(products) + weights[:, -1]
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -38,7 +38,7 @@ def fade(pool: Experts, factor: float) -> None:
     t[mixture.KEEP] = np.exp(-t[mixture.RATE]) if t[mixture.GAP] > 0.0 else 0.0
     pool._M[mixture.LOSS] *= factor
     plain = slice(kernel.DIAGONAL, None)
-    for row in (kernel.CAP, kernel.LINEAR, kernel.LARGEST, kernel.INVERSE):
+    for row in (kernel.CAP, kernel.LINEAR, kernel.INVERSE):
         S[row, plain] *= factor
     for row in (kernel.SQUARES, kernel.NORM2, kernel.SPREAD):
         S[row, plain] *= factor * factor

@@ -405,12 +405,11 @@ def _upgraded(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     S = arrays["columns"]
     if t.shape != (mixture.COINS,) or S.shape != (kernel.CONSTANT, kernel.COLUMNS):
         return {"how": how}
-    eta, gamma = S[kernel.ETA], S[kernel.GAMMA]
+    gamma = S[kernel.GAMMA]
     reach = (gamma + max(1.0, float(t[mixture.LONGEST2]) ** 0.5)) / gamma
     regret = np.sqrt(2.0 * (S[kernel.CAP] ** 2 + S[kernel.SQUARES]))
     linear = regret - np.sqrt(S[kernel.NORM2])
-    spread = eta * (1.0 - eta) * t[mixture.WEIGHT2] * reach**2
-    new = [np.ones_like(eta), linear, spread, t[mixture.HEAVIEST] * reach, np.zeros_like(eta)]
+    new = [np.ones_like(gamma), linear, t[mixture.WEIGHT2] * reach**2, np.zeros_like(gamma)]
     return {
         "how": how,
         "columns": padded(S, kernel.COLUMN_SIZE, new),
