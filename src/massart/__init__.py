@@ -1,8 +1,9 @@
-"""Online linear learning that keeps its promise when labels lie.
+"""Online linear classification with a mistake bound when labels are wrong unevenly.
 
     E[mistakes] <= noise_rate * T + O(sqrt(T) / margin)
 
-for labels flipped by an adversary with probability at most `noise_rate` at each point.
+for labels flipped by an adversary with probability at most `noise_rate` at each point, if noise rate and margin are
+known (Theorem 1 of docs/theory.md); what holds otherwise is in docs/guarantees.md.
 Importing this package costs nothing: every public name is loaded when it is first used.
 """
 

@@ -23,7 +23,7 @@ from massart.cli.worlds import worlds
 
 app = typer.Typer(
     name="massart",
-    help="Online linear learning that keeps its promise when labels lie.",
+    help="Online linear classification with a mistake bound when labels are wrong unevenly.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -51,7 +51,7 @@ def main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
     ] = False,
 ) -> None:
-    """Online linear learning that keeps its promise when labels lie."""
+    """Online linear classification with a mistake bound when labels are wrong unevenly."""
 
 
 def run() -> NoReturn:

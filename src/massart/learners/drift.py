@@ -1,8 +1,8 @@
 """A target that moves: a pool that remembers everything beside one that forgets, and a council of the two.
 
 Forgetting is weighting: in the forgetting pool the row of round t weighs exp(t / horizon) times its own weight, so a
-row counts 1/e as much as one that came `horizon` rounds later. Every learner of the pool keeps its promise for weighted
-rows, so the mistakes of late are what is promised. The council's default is the pool that remembers: if nothing moves,
+row counts 1/e as much as one that came `horizon` rounds later. The bounds of the pool's learners hold for weighted
+rows, so it is the recent mistakes that are bounded. The council's default is the pool that remembers: if nothing moves,
 forgetting costs a logarithm (Theorem 7 of docs/theory.md).
 """
 

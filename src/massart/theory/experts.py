@@ -127,7 +127,7 @@ def pool_mistake_bound(
     if not bounds:
         raise InvalidParameterError(
             f"the grid holds no pair with noise_rate >= {noise_rate!r} and margin <= {margin!r}; "
-            "only such an expert is promised anything: add one"
+            "only such an expert has a mistake bound: add one"
         )
     members = len(pairs) if experts is None else check_experts(experts)
     if members < len(pairs):
@@ -153,7 +153,7 @@ def discounted_rounds(rounds: float, horizon: float) -> float:
 def forgetting_mistake_bound(noise_rate: float, margin: float, rounds: float, horizon: float) -> float:
     """Theorem 7(f) of docs/theory.md: E[M] of Theorem 1(b)'s learner when it forgets.
 
-    noise_rate T + ((1 - b) T + b) Z,  b = exp(-1 / horizon), where Z is what Theorem 1(b) promises over
+    noise_rate T + ((1 - b) T + b) Z,  b = exp(-1 / horizon), where Z is what Theorem 1(b) allows over
     the noise rate for discounted_rounds(T, horizon) rounds: it is paid once per horizon.
 
     >>> round(forgetting_mistake_bound(0.1, 0.5, rounds=10**6, horizon=10_000) - 10**5)
