@@ -93,11 +93,13 @@ def _share(M: Any, t: Any, gap: float) -> None:
     # While the gap is 0, the rate is infinite: the leaders share all.
     t[RATE] = log(M.shape[1]) / gap if gap > 0.0 else 0.0
     t[KEEP] = exp(-t[RATE]) if gap > 0.0 else 0.0
-    best = M[LOSS].min()
+    best, unknown = M[LOSS].min(), M[POWER].max()
     for e in range(M.shape[1]):
         lead = M[LOSS, e] - best
         M[SHARE, e] = 1.0 if lead == 0.0 else exp(-lead * t[RATE]) if gap > 0.0 else 0.0
-        M[VOICE, e] = M[SHARE, e] / sqrt(max(M[POWER, e], LEAST))
+        # An expert all of whose scores were 0 so far counts as if they were as large as anybody's.
+        square = M[POWER, e] if M[POWER, e] > 0.0 else unknown
+        M[VOICE, e] = M[SHARE, e] / sqrt(max(square, LEAST) if square > 0.0 else 1.0)
     t[TOTAL] = M[SHARE].sum()
     t[BEST_THEN], t[TOTAL_THEN], t[DRAWN_THEN] = best, t[TOTAL], t[DRAWN]
     t[GAP], t[DOUBT], t[NEXT] = gap, 0.0, 1.0625 * t[ROUNDS]
@@ -167,7 +169,7 @@ def answer(M: Any, t: Any, scores: Any, voting: float, seed: Any) -> Any:
     while e < scores.size - 1 and left >= M[SHARE, e]:
         left -= M[SHARE, e]
         e += 1
-    return scores[e] / sqrt(max(M[POWER, e], LEAST)), vote
+    return scores[e] / sqrt(max(M[POWER, e], LEAST) if M[POWER, e] > 0.0 else 1.0), vote
 
 
 @njit(cache=True, error_model="numpy", inline="always")

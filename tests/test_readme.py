@@ -1,0 +1,60 @@
+"""What the README says holds: its length, its install commands, the theorems it names, how its speeds are measured."""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import processes
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+PROSE = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_it_is_short():
+    assert len(PROSE.split()) <= 1000
+
+
+def test_it_installs_what_there_is_to_install():
+    """The package is on no index: `pip install massart` would fail, or fetch somebody else's."""
+    assert not re.search(r"pip install [\"']?massart\b", README)
+    named = {name for extras in re.findall(r"\[([a-z,]+)\](?!\()", README) for name in extras.split(",")}
+    assert named
+    assert named <= PROJECT["optional-dependencies"].keys()
+    wheel = f"massart-{PROJECT['version']}-py3-none-any.whl"
+    assert wheel in README
+
+
+def test_every_theorem_it_names_is_in_the_notes():
+    notes = (ROOT / "docs" / "theory.md").read_text()
+    proved = set(re.findall(r"\*\*Theorem (\d+)", notes))
+    for page in (README, (ROOT / "docs" / "guarantees.md").read_text()):
+        named = set(re.findall(r"Theorems? (\d+)", page))
+        assert named
+        assert named <= proved
+
+
+def test_it_says_which_streams_its_accuracy_is_about():
+    assert "nowhere above" not in README
+    assert "rcv1_small" in README
+
+
+@pytest.mark.parametrize(("threads", "seen"), [("1", "1"), ("free", "None")])
+def test_speeds_are_by_the_clock_with_the_threads_that_were_asked_for(threads, seen):
+    """Idle BLAS threads spin, which is processor time: what only waits takes time by the clock, and by no other."""
+    script = """
+import os, sys, time
+sys.path.insert(0, "benchmarks")
+import measuring
+measuring.set_threads(sys.argv[1])
+waits = measuring.stopwatch(lambda: time.sleep(0.05))
+print(waits.wall >= 0.05, waits.processor < 0.05, os.environ.get("OPENBLAS_NUM_THREADS"))
+"""
+    done = processes.run([sys.executable, "-c", script, threads], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "True", seen], done.stderr
+    for name in ("throughput", "bandit_speed"):
+        source = (ROOT / "benchmarks" / f"{name}.py").read_text()
+        assert ".processor" not in source, f"{name}.py compares processor time"
