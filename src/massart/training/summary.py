@@ -9,7 +9,7 @@ from typing import Any
 
 from massart.learners.certificate import Certificate
 
-__all__ = ["Summary", "peak_memory"]
+__all__ = ["Summary", "peak_memory", "printable"]
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,9 @@ class Summary:
 
     rows: int  # learned in the first pass, each predicted before it was learned
     mistakes: int
+    positive: int  # rows with the positive label
+    labels: tuple[str, str]  # the negative and the positive one, as the rows have them
+    answers: tuple[str, str]  # and as predictions name them
     passes: int
     certificate: Certificate | None  # of all rounds of the model; None if nothing was learned
     noise_rate: float | None  # a lower confidence limit
@@ -33,6 +36,7 @@ class Summary:
     rows_per_second: float
     megabytes_per_second: float
     peak_memory: float  # megabytes
+    warnings: tuple[str, ...] = ()  # about the data
     model: str | None = None  # where it lies
     checkpoint: str | None = None  # where to go on from
     stopped: int | None = None  # the signal that ended it before its time
@@ -41,6 +45,16 @@ class Summary:
     def error(self) -> float | None:
         """Mistakes per row."""
         return self.mistakes / self.rows if self.rows else None
+
+    @property
+    def constant(self) -> str:
+        """The label of more rows, which is the best constant answer; of equals, the negative one."""
+        return self.answers[2 * self.positive > self.rows]
+
+    @property
+    def constant_error(self) -> float | None:
+        """Mistakes per row of always giving that answer."""
+        return min(self.positive, self.rows - self.positive) / self.rows if self.rows else None
 
     @property
     def holdout_error(self) -> float | None:
@@ -52,6 +66,8 @@ class Summary:
         """For JSON."""
         return asdict(self) | {
             "error": self.error,
+            "constant": self.constant,
+            "constant_error": self.constant_error,
             "holdout_error": self.holdout_error,
             "flawed": sum(self.flaws.values()),
             "flaws": dict(self.flaws),
@@ -60,7 +76,7 @@ class Summary:
 
     def lines(self) -> list[str]:
         """One fact per line, aligned, for people."""
-        facts = [("learned", self._learned()), ("error", self._error())]
+        facts = [("learned", self._learned()), ("labels", self._labels()), ("error", self._error())]
         if self.certificate is not None and self.noise_rate is not None:
             facts += [("promise", _promise(self.certificate)), ("noise rate", _noise_rate(self.noise_rate))]
         if self.holdout:
@@ -79,10 +95,16 @@ class Summary:
     def _learned(self) -> str:
         return f"{_count(self.rows, 'row')}, {'one pass' if self.passes == 1 else f'{self.passes:,} passes'}"
 
+    def _labels(self) -> str:
+        negative, positive = map(printable, self.labels)
+        counts = _count(self.rows - self.positive, "row"), _count(self.positive, "row")
+        return f"negative {negative} ({counts[0]}), positive {positive} ({counts[1]})"
+
     def _error(self) -> str:
-        if self.error is None:
+        if self.error is None or self.constant_error is None:
             return "nothing was learned"
-        return f"{self.error:.2%}: {_count(self.mistakes, 'mistake')}, each row predicted before it was learned"
+        mistakes = f"{_count(self.mistakes, 'mistake')}, each row predicted before it was learned"
+        return f"{self.error:.2%}: {mistakes}; {self.constant_error:.2%} by always answering {printable(self.constant)}"
 
     def _holdout(self) -> str:
         if self.holdout_error is None:
@@ -105,6 +127,15 @@ class Summary:
             f"{self.seconds:.2f} s, {self.rows_per_second:,.0f} rows/s, {self.megabytes_per_second:,.1f} MB/s, "
             f"at most {self.peak_memory:,.0f} MB of memory"
         )
+
+
+def printable(label: str) -> str:
+    r"""A label from a file, safe to print.
+
+    >>> printable("yes"), printable("\x1b[31m")
+    ('yes', "'\\x1b[31m'")
+    """
+    return label if label.isprintable() else repr(label)
 
 
 def _count(number: int, noun: str) -> str:
