@@ -115,8 +115,16 @@ def _convert(given: list[str], out: str, to: str, asked: dict[str, Any], how: di
 
     reading = Reading(**{name: value for name, value in asked.items() if value is not None})
     with watching_rows(err, _NAME, quiet=quiet, to_stdout=out == "-") as watcher:
-        tell = {"on_flaw": watcher.flaw, "on_rows": watcher.advanced, "on_doubt": watcher.note}
-        found = convert_rows(given, out, reading, to=to, **tell, **how)
+        found = convert_rows(
+            given,
+            out,
+            reading,
+            to=to,
+            on_flaw=watcher.flaw,
+            on_rows=watcher.advanced,
+            on_doubt=watcher.note,
+            **how,
+        )
     if not quiet:
         words = [f"{found.rows:,} rows written to {'standard output' if out == '-' else out}"]
         if found.flawed:

@@ -60,9 +60,11 @@ def doubts(source: Source, reading: Reading, asked: Sequence[str]) -> list[str]:
     try:
         batch = next(batches(source, names, 0, _LOOKED_AT, looking=True), None)
     except InvalidDataError:  # damage is reported where it is reached
+        batch = None
+    if batch is None:
         return []
     found = []
-    for name in names if batch is not None else ():
+    for name in names:
         column = batch.columns.column(batch.columns.schema.names.index(name))
         places, values = arrow_columns.distinct(column)
         own = [value for value in (values[place] for place in places.tolist() if place >= 0) if value]

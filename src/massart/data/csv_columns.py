@@ -149,12 +149,12 @@ def plan_for(head: Head, reading: Reading, where: str, *, labelled: bool) -> Pla
         names = _names(head, where, header=False)
     kinds = np.full(len(names), LEFT_OUT, np.uint8)
     targets, slots = np.zeros(len(names), np.uint32), np.zeros(len(names), np.uint8)
-    for place, (i, name) in enumerate(zip(features, wanted, strict=True)):
+    for order, (i, name) in enumerate(zip(features, wanted, strict=True)):
         kinds[i] = CATEGORY if name in categorical else number
         if number == NUMBER and name in written:
             kinds[i] = WITH_POINT
         slots[i] = name.encode()[0]
-        targets[i] = place
+        targets[i] = order
         if reading.bits is not None:
             targets[i] = name_hash(name) & (0xFFFFFFFF if name in categorical else (1 << reading.bits) - 1)
     for place, kind in ((label, LABEL), (weight, WEIGHT)):

@@ -82,7 +82,8 @@ class Reader:
         self._format = importlib.import_module(_HOMES[chosen.format])
         if chosen.columns is None and (chosen.numbers or chosen.decimal) and chosen.format != "csv":
             raise InvalidParameterError(
-                f"numbers and decimal say how CSV writes numbers (--number, --decimal), but {first.name} is {chosen.format}"
+                f"numbers and decimal (--number, --decimal) say how CSV writes numbers, but {first.name} is "
+                f"{chosen.format}"
             )
         self._asked = chosen
         asked = chosen if find_labels or chosen.labels is not None else replace(chosen, labels=_ANY_TWO)

@@ -35,7 +35,7 @@ _VW_LABEL = re.compile(rb"^(?:[^|\t\n]*\t)? *%b +[^|\n]*\|" % _NUMBER, re.MULTIL
 
 
 def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Reading:
-    """VW text is always hashed; svmlight's columns are counted, unless bits are given. The first lines have the labels."""
+    """VW text is always hashed; svmlight's columns are counted, unless bits are given; labels are found in the head."""
     if reading.crossings and reading.format == "svmlight":
         raise InvalidParameterError("svmlight has no namespaces to cross: leave -q and --cubic out, or use VW text")
     _label_numbers(reading)

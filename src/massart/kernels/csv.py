@@ -130,76 +130,96 @@ def _digits_from(text: Any, p: Any, end: Any) -> Any:
 
 
 @njit(cache=True)
+def _copy(text: Any, p: Any, count: Any, out: Any, n: Any) -> Any:
+    """Where the next byte goes once `count` bytes from p on are in `out` from n on."""
+    for k in range(count):
+        out[n + k] = text[p + k]
+    return n + count
+
+
+@njit(cache=True)
+def _prefix(text: Any, begin: Any, end: Any, decimal: Any, out: Any) -> Any:
+    """(where the digits may begin, bytes of `out`, whether it is sound): at most one sign and one currency."""
+    p, n, currencies = begin, np.uint64(0), 0
+    while p < end and text[p] - _ZERO >= np.uint8(10) and text[p] != decimal:
+        mark, size = _mark(text, p, end)
+        if text[p] == _PLUS or text[p] == _MINUS:
+            size = ONE
+            n = _copy(text, p, ONE, out, n)
+        elif mark == _CURRENCY:
+            currencies += 1
+        elif mark != _BLANK:
+            return p, n, False
+        p += size
+    return p, n, n <= ONE and currencies <= 1
+
+
+@njit(cache=True)
+def _groups(text: Any, p: Any, end: Any, decimal: Any, out: Any, n: Any) -> Any:
+    """(where the whole number ends, bytes of `out`) of a number that begins at p, with marks between its groups."""
+    count, three = _digits_from(text, p, end), np.uint64(3)
+    n = _copy(text, p, count, out, n)
+    p += count
+    first, width = p, np.uint64(0)  # of the mark after the first group
+    while p < end and np.uint64(0) < count <= three:
+        mark, size = _mark(text, p, end)
+        if mark not in (_BLANK, _GROUP) and (text[p] not in (_COMMA, _POINT) or text[p] == decimal):
+            break
+        size = max(size, ONE)
+        width = size if width == 0 else width
+        same = size == width and _digits_from(text, p + size, end) == three
+        for k in range(size):
+            same = same and text[p + k] == text[first + k]
+        if not same:
+            break
+        n = _copy(text, p + size, three, out, n)
+        p += size + three
+    return p, n
+
+
+@njit(cache=True)
+def _suffix(text: Any, p: Any, end: Any) -> bool:
+    """Whether nothing follows a number but blanks, one currency, and a percent sign at the very end."""
+    currencies = 0
+    while p < end:
+        mark, size = _mark(text, p, end)
+        currencies += mark == _CURRENCY
+        if mark in (_NO_MARK, _GROUP) or currencies > 1 or (mark == _PERCENT and p + size < end):
+            return False
+        p += size
+    return True
+
+
+@njit(cache=True)
 def plain_number(text: Any, begin: Any, end: Any, decimal: Any, out: Any) -> Any:
     """Bytes of `out` that are the number at text[begin:end] without its currency, groups and percent; 0 if it is none.
 
     Groups have three digits each and one and the same mark between them: an apostrophe, a blank, or the comma or point
     that is not the decimal sign. `massart.data.table_columns.number_style` knows the same numbers.
     """
-    nothing, n, p = np.uint64(0), np.uint64(0), begin
+    nothing = np.uint64(0)
     if end - begin > _LONGEST_WRITTEN:
         return nothing
-    signs, currencies = 0, 0
-    while p < end and text[p] - _ZERO >= np.uint8(10) and text[p] != decimal:
-        mark, size = _mark(text, p, end)
-        if text[p] == _PLUS or text[p] == _MINUS:
-            signs, size, out[n] = signs + 1, ONE, text[p]
-            n += ONE
-        elif mark == _CURRENCY:
-            currencies += 1
-        elif mark != _BLANK:
-            return nothing
-        p += size
-    count = _digits_from(text, p, end)
-    if signs > 1 or currencies > 1:
+    p, n, good = _prefix(text, begin, end, decimal, out)
+    if not good:
         return nothing
-    first, digits = p, count
-    for _ in range(count):
-        out[n] = text[p]
-        n, p = n + ONE, p + ONE
-    grouping, between = p, nothing  # the mark after the first group
-    while p < end and np.uint64(0) < digits and count <= np.uint64(3):
-        mark, size = _mark(text, p, end)
-        if mark not in (_BLANK, _GROUP) and (text[p] not in (_COMMA, _POINT) or text[p] == decimal):
-            break
-        size = max(size, ONE)
-        if _digits_from(text, p + size, end) != np.uint64(3):
-            break
-        if between == 0:
-            between = size
-        same = between == size
-        for k in range(size):
-            same = same and text[p + k] == text[grouping + k]
-        if not same:
-            return nothing
-        p += size
-        for _ in range(3):
-            out[n] = text[p]
-            n, p, digits = n + ONE, p + ONE, digits + ONE
+    before = n
+    p, n = _groups(text, p, end, decimal, out, n)
+    digits = n - before
     if p < end and text[p] == decimal:
         out[n] = _POINT
-        n, p = n + ONE, p + ONE
-        count = _digits_from(text, p, end)
-        digits += count
-        for _ in range(count):
-            out[n] = text[p]
-            n, p = n + ONE, p + ONE
+        count = _digits_from(text, p + ONE, end)
+        n = _copy(text, p + ONE, count, out, n + ONE)
+        p, digits = p + ONE + count, digits + count
     if digits == 0:
         return nothing
     if p + ONE < end and (text[p] == np.uint8(101) or text[p] == np.uint8(69)):
         size = ONE + (ONE if text[p + ONE] == _PLUS or text[p + ONE] == _MINUS else nothing)
         count = _digits_from(text, p + size, end)
-        for _ in range(size + count if count > 0 else nothing):
-            out[n] = text[p]
-            n, p = n + ONE, p + ONE
-    currencies = 0
-    while p < end:
-        mark, size = _mark(text, p, end)
-        currencies += mark == _CURRENCY
-        if mark in (_NO_MARK, _GROUP) or currencies > 1 or (mark == _PERCENT and p + size < end):
-            return nothing
-        p += size
-    return n if first < end else nothing
+        if count > 0:
+            n = _copy(text, p, size + count, out, n)
+            p += size + count
+    return n if _suffix(text, p, end) else nothing
 
 
 @njit(cache=True)

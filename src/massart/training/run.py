@@ -21,6 +21,10 @@ from massart.training.watching import Watcher
 
 __all__ = ["Training"]
 
+_COUNTS = (  # that a model file tells of its training
+    *("learned", "mistakes", "positive", "unlabelled", "weightless"),
+    *("held_out", "flaws", "holdout", "best_pass"),
+)
 _TEXTS = ("svmlight", "vw", "csv", "jsonl")  # formats whose positions count bytes
 
 
@@ -237,18 +241,7 @@ class Training:
 
     def _training(self, *, complete: bool) -> dict[str, Any]:
         progress = self.progress
-        counts = (
-            "learned",
-            "mistakes",
-            "positive",
-            "unlabelled",
-            "weightless",
-            "held_out",
-            "flaws",
-            "holdout",
-            "best_pass",
-        )
-        run = {**self.identity, **{name: getattr(progress, name) for name in counts}}
+        run = {**self.identity, **{name: getattr(progress, name) for name in _COUNTS}}
         return {"complete": complete, "runs": [*self._runs, run]}
 
     def _write(self, path: Path, *, complete: bool) -> None:

@@ -1,4 +1,4 @@
-"""What a training came to: errors against the promise, rows left out, speed and memory."""
+"""What a training came to: errors against the mistake bound, rows left out, speed and memory."""
 
 import resource
 import sys
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from massart.learners.certificate import Certificate
+from massart.learners.summary import certificate_facts, noise_rate_words
 
 __all__ = ["Summary", "peak_memory", "printable"]
 
@@ -65,6 +66,7 @@ class Summary:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return asdict(self) | {
+            "certificate": None if self.certificate is None else certificate_facts(self.certificate),
             "error": self.error,
             "constant": self.constant,
             "constant_error": self.constant_error,
@@ -78,7 +80,7 @@ class Summary:
         """One fact per line, aligned, for people."""
         facts = [("learned", self._learned()), ("labels", self._labels()), ("error", self._error())]
         if self.certificate is not None and self.noise_rate is not None:
-            facts += [("promise", _promise(self.certificate)), ("noise rate", _noise_rate(self.noise_rate))]
+            facts += [("bound", self.certificate.sentence), ("noise rate", noise_rate_words(self.noise_rate))]
         if self.holdout:
             facts.append(("holdout", self._holdout()))
         if left_out := self._left_out():
@@ -140,21 +142,6 @@ def printable(label: str) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _promise(certificate: Certificate) -> str:
-    sign, verdict = ("<=", "holds") if certificate.holds else (">", "broken, the stream is not what was declared")
-    if not certificate.holds and certificate.mistakes <= certificate.confident_mistake_bound:
-        sign = "<="  # no expert's own mistakes agree with its own parameters
-    told = f"noise rate {certificate.noise_rate:g}, margin {certificate.margin:.2g}"
-    return (
-        f"mistakes {certificate.mistakes:,.0f} {sign} bound {certificate.confident_mistake_bound:,.0f} at "
-        f"{certificate.confidence:.0%}: {verdict} ({told})"
-    )
-
-
-def _noise_rate(rate: float) -> str:
-    return f"{rate:g} or more" if rate < 0.5 else "no rate below one half agrees with the mistakes"
 
 
 def peak_memory() -> float:
