@@ -23,7 +23,7 @@ from massart.cli.worlds import worlds
 
 app = typer.Typer(
     name="massart",
-    help="Online linear learning that keeps its promise when labels lie.",
+    help="Online linear learning with a mistake bound under label noise.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -48,10 +48,10 @@ def _version(asked: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Online linear learning that keeps its promise when labels lie."""
+    """Online linear learning with a mistake bound under label noise."""
 
 
 def run() -> NoReturn:
