@@ -1,10 +1,10 @@
 """Which two labels a file has is found in its first rows, in every format."""
 
 import json
-import subprocess
 import sys
 
 import numpy as np
+import processes
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
@@ -130,7 +130,5 @@ def test_a_pipe_is_understood_like_the_file(tmp_path):
         "print(reader.reading.labels, sum(int(chunk.y.sum()) for chunk in reader))"
     )
     with path.open("rb") as file:
-        said = subprocess.run(
-            [sys.executable, "-c", code], check=False, stdin=file, capture_output=True, text=True, timeout=120
-        )
+        said = processes.run([sys.executable, "-c", code], stdin=file, capture_output=True, text=True)
     assert said.stdout == "('1', '2') 0\n", said.stderr
