@@ -152,14 +152,14 @@ def test_verdicts_and_numbers_of_the_standings(page):
         "learner": "perceptron",
         "the bound": "broke",
         "mistakes": "3,050",
-        "least – most": "3,000 – 3,100",
+        "min – max": "3,000 – 3,100",
         "per round": ".305",
         "over noise": "+2,050",
         "untrue rate": ".152",
         "angle": "10°",
-        "own promise": "–",
+        "own bound": "–",
     }
-    assert table["massart"]["own promise"] == f"{theory.ftrl_mistake_bound(0.1, 0.05, 10_000):,.0f}"
+    assert table["massart"]["own bound"] == f"{theory.ftrl_mistake_bound(0.1, 0.05, 10_000):,.0f}"
     assert table["massart"]["over noise"] == "−75"
     assert table["the bound"]["mistakes"] == f"{KINK_BOUND:,.0f}"
     assert "leaky-relu failed at round 1,000: ValueError: it fell over <here>" in page.text

@@ -53,9 +53,9 @@ def test_page_of_a_trained_model(tmp_path):
     assert facts["trained on"] == f"{tmp_path / 'a.csv'} ({len(rows)} bytes)"
     assert facts["rows"].startswith("5 learned; 1 left out: label")
     assert facts["rounds"].startswith("5, ")
-    assert facts["promise"].startswith("mistakes ")
-    assert facts["promise"].endswith("at 99%: holds (noise rate 0.1, margin 0.05)")
-    assert facts["noise rate"] == "0.1 or more"
+    assert facts["bound"] == load(model).certificate().sentence
+    assert facts["bound"].startswith("says nothing yet: ")
+    assert facts["noise rate"] == "no lower limit yet"
     assert "label y" in facts["reading"]
 
 

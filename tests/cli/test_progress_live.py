@@ -59,12 +59,12 @@ def test_speed_errors_and_the_time_that_is_left(drawn):
     assert "20.00%" in text
     clock.now += 2.0
     training.progress.weight, training.progress.wrong, training.progress.learned = 10_000.0, 1500.0, 10_000
-    training.progress.flaws = {"index 0": 3}
+    training.progress.flaws, training.progress.weight_positive = {"index 0": 3}, 7500.0
     text = draw()
     assert "15.00%" in text
     assert "of late 10.00%" in text
-    assert "promise   mistakes 0, bound " in text
-    assert " at 99%  holds" in text
+    assert "bound  says nothing yet: no round has been learned" in text
+    assert "best constant 25.00%" in text
     assert "3 rows with flaws" in text
 
 

@@ -55,8 +55,11 @@ def test_progress_to_stderr_and_the_summary_to_stdout(rows, tmp_path):
     model = load(tmp_path / "m.massart")
     assert facts["learned"] == "300 rows, one pass"
     assert facts["error"].startswith(f"{model.mistakes_ / 300:.2%}: {model.mistakes_} mistakes")
-    bound = model.certificate().confident_mistake_bound
-    assert facts["promise"].startswith(f"mistakes {model.mistakes_} <= bound {bound:,.0f} at 99%: holds")
+    assert facts["bound"] == model.certificate().sentence
+    assert facts["labels"] == f"negative -1 or 0 ({(Y < 0).sum()} rows), positive 1 ({(Y > 0).sum()} rows)"
+    assert facts["error"].endswith(
+        f"{min((Y > 0).mean(), (Y < 0).mean()):.2%} by always answering {Y.sum() // abs(Y.sum())}"
+    )
     assert facts["model"] == str(tmp_path / "m.massart")
 
 
@@ -111,7 +114,8 @@ def test_json_is_the_summary_and_nothing_else(rows, tmp_path):
     result = massart("train", rows, "-f", tmp_path / "m", "--json", "--holdout", rows)
     found = json.loads(result.stdout)
     assert (found["rows"], found["complete"], found["model"]) == (300, True, str(tmp_path / "m"))
-    assert found["certificate"]["holds"] is True
+    assert found["certificate"]["verdict"] == "says nothing yet"
+    assert found["certificate"]["sentence"] == load(tmp_path / "m").certificate().sentence
     assert found["holdout"][0][0] == 300
     assert found["peak_memory"] > 1
 
@@ -276,3 +280,152 @@ def test_help_holds_examples_that_run(tmp_path, monkeypatch):
     assert "| massart predict model.massart - --scores" in shown
     result = massart("predict", "model.massart", "-", "--scores", input="1 1:1 2:0.5\n-1 1:-1\n")
     assert len(result.stdout.splitlines()) == 2
+
+
+# Labels.
+
+
+def write_labels(path, labels):
+    """svmlight rows: one feature that tells the labels apart, one that does not."""
+    places = {label: k + 2 for k, label in enumerate(sorted(set(labels)))}
+    path.write_text("".join(f"{label} 1:{i % 7 - 3} {places[label]}:1\n" for i, label in enumerate(labels)))
+    return path
+
+
+@pytest.mark.parametrize("pair", [(1, 2), (0, 1), (-1, 1), (2, 4), (0.5, 1.5)])
+def test_two_labels_are_understood(pair, tmp_path):
+    usual, own = tmp_path / "usual", tmp_path / "own"
+    signs = [1 if i % 3 else -1 for i in range(300)]
+    assert massart("train", write_labels(tmp_path / "a.svm", signs), "-f", usual).exit_code == 0
+    path = write_labels(tmp_path / "b.svm", [pair[sign > 0] for sign in signs])
+    trained = massart("train", path, "-f", own)
+    assert trained.exit_code == 0
+    np.testing.assert_array_equal(load(own).coef_, load(usual).coef_)
+    answers = massart("predict", own, path)
+    expected = pair if pair != (0, 1) else (-1, 1)
+    assert set(map(float, answers.stdout.split())) == set(map(float, expected))
+    assert "mistakes on 300 with a label" in answers.stderr
+    if pair != (0, 1):
+        assert load(own).classes_.tolist() == list(pair)
+    by_pipe = massart("train", "-", "-f", tmp_path / "pipe", input=path.read_text())
+    assert by_pipe.exit_code == 0
+    np.testing.assert_array_equal(load(tmp_path / "pipe").coef_, load(usual).coef_)
+
+
+def test_labels_found_are_kept_for_resuming_and_going_on(tmp_path):
+    path, model = write_labels(tmp_path / "a.svm", [1, 2] * 100), tmp_path / "m"
+    assert massart("train", path, "-f", model).exit_code == 0
+    assert "is complete" in massart("train", path, "-f", model, "--resume").stderr
+    # A day with one label, and rows of others, do not change what was learned.
+    day = write_labels(tmp_path / "b.svm", [2] * 50)
+    assert massart("train", day, "-i", model, "-f", model).exit_code == 0
+    assert load(model).rounds_ == 250
+    other = massart("train", write_labels(tmp_path / "c.svm", [0, 1, 0, 0]), "-i", model, "-f", model)
+    assert other.exit_code == 2
+    assert "3 of 4 rows with a label were left out for it" in other.stderr
+    assert load(model).rounds_ == 250
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (range(1, 11), "its first rows have 10 ('1', '2', '3', '4', '5', '6', '7', '8', '9', '10')"),
+        (range(10), "800 of 1,000 rows with a label were left out for it"),
+        ([1], "the 1,000 rows learned have only one: the labels are 1 (1,000 rows)"),
+        ([0, -1], "the 1,000 rows learned have only one: the labels are -1 or 0 (1,000 rows)"),
+        ([7], "there is nothing to learn"),
+    ],
+)
+def test_what_does_not_tell_two_labels_apart_is_refused(labels, words, tmp_path):
+    path = write_labels(tmp_path / "rows.svm", [list(labels)[i % len(labels)] for i in range(1000)])
+    (tmp_path / "m").write_text("what was there before")
+    options = ["-f", tmp_path / "m", "-p", tmp_path / "p", "--checkpoint-every", "1"]
+    result = massart("train", path, *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+    assert "--labels NEGATIVE,POSITIVE" in result.stderr
+    assert (tmp_path / "m").read_text() == "what was there before"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["m", "rows.svm"]
+
+
+def test_multiclass_vw_text_and_the_option_that_is_named(tmp_path):
+    path = tmp_path / "multiclass.vw"
+    path.write_text("".join(f"{k % 10 + 1} | c{k % 10} x:{k % 3}\n" for k in range(500)))
+    refused = massart("train", path, "-f", tmp_path / "m")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "the labels must be two, but its first rows have 10" in refused.stderr
+    assert not (tmp_path / "m").exists()
+    asked = massart("train", path, "-f", tmp_path / "m", "--labels", "1,2", "--quiet")
+    assert asked.exit_code == 0
+    assert load(tmp_path / "m").classes_.tolist() == [1, 2]
+    none = massart("train", path, "-f", tmp_path / "n", "--labels", "1,12")
+    assert none.exit_code == 2
+    assert "the 50 rows learned have only one: the labels are 1 (50 rows), 2 (50 rows)" in none.stderr
+
+
+def test_half_of_the_rows_may_have_other_labels_but_not_more(tmp_path):
+    labels = [1, -1] * 50 + [3] * 100
+    assert massart("train", write_labels(tmp_path / "a.svm", labels)).exit_code == 0
+    result = massart("train", write_labels(tmp_path / "b.svm", [*labels, 3]))
+    assert result.exit_code == 2
+    assert "101 of 201 rows with a label were left out for it" in result.stderr
+    assert "the labels are -1 or 0 (50 rows), 1 (50 rows), 3 (101 rows)" in result.stderr
+
+
+# What is said of the bound.
+
+
+def test_coins_are_never_said_to_agree(tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "coins.svm"
+    rows = zip(rng.choice([-1, 1], 3000), rng.normal(size=(3000, 2)), strict=True)
+    path.write_text("".join(f"{y} 1:{a:.3f} 2:{b:.3f}\n" for y, (a, b) in rows))
+    for options in ([], ["--noise-rate", ".1", "--margin", ".1"]):
+        said = massart("train", path, "-f", tmp_path / "m", *options).stdout
+        said += massart("inspect", tmp_path / "m").stdout + load(tmp_path / "m").summary()
+        assert not re.search(r"\bholds\b|\bagrees?\b|within the bound", said)
+    assert "contradicts the declaration" in said
+
+
+def test_six_rows_all_wrong_say_nothing(tmp_path):
+    path, labels = tmp_path / "six.svm", []
+    for _ in range(6):  # the answer that will be given does not depend on the label that comes with it
+        path.write_text("".join(f"{label} 1:1\n" for label in [*labels, 1]))
+        answers = massart("train", path, "-p", "-", "--noise-rate", ".1", "--margin", ".5", "--quiet").stdout.split()
+        labels.append(-int(answers[-1]))
+    path.write_text("".join(f"{label} 1:1\n" for label in labels))
+    said = massart("train", path, "--noise-rate", ".1", "--margin", ".5").stdout
+    assert "error       100.00%: 6 mistakes" in said
+    assert "bound       says nothing yet: 6 mistakes in 6 rounds" in said
+
+
+def test_a_model_that_always_says_no_is_seen_to_do_so(tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "rare.csv"
+    labels = np.where(np.arange(3000) % 1000 < 38, "yes", "no")[rng.permutation(3000)]
+    path.write_text(
+        "y,a\n" + "".join(f"{label},{x:.3f}\n" for label, x in zip(labels, rng.normal(size=3000), strict=True))
+    )
+    said = massart("train", path).stdout
+    assert "; 3.80% by always answering no" in said
+    assert "labels      negative no (2,886 rows), positive yes (114 rows)" in said
+    found = json.loads(massart("train", path, "--json").stdout)
+    assert (found["constant"], found["constant_error"]) == ("no", 0.038)
+    assert found["error"] < 0.06
+
+
+def test_text_that_looks_like_numbers_is_warned_of(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("y,price\n" + "".join(f"{k % 2},${k % 50}.{k % 10}0\n" for k in range(200)))
+    result = massart("train", path)
+    words = "column 'price': 200 of the first 200 values look like numbers, as '$0.00' does"
+    assert result.stderr.count(words) == 1
+    assert "pass `--number price` to read numbers" in result.stderr
+    assert words in json.loads(massart("train", path, "--json").stdout)["warnings"][0]
+    assert massart("train", path, "--quiet").stderr == ""
+    fixed = massart("train", path, "--number", "price", "-f", tmp_path / "m")
+    assert "look like numbers" not in fixed.stderr
+    assert "features    1 with a weight, in 1 columns" in fixed.stdout
+    assert massart("predict", tmp_path / "m", path, "--quiet").stdout.count("\n") == 200
+    converted = massart("convert", path, tmp_path / "rows.svm")
+    assert words in converted.stderr

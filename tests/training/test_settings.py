@@ -4,7 +4,7 @@ import pytest
 
 from massart.errors import InvalidParameterError
 from massart.learners.drift import Drifting
-from massart.learners.experts import FINE_MARGINS, FINE_NOISE_RATES, Experts
+from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
 from massart.training.settings import Every, Settings
 
@@ -44,9 +44,9 @@ def test_the_learner_that_belongs_to_what_is_known():
     assert isinstance(Settings(horizon=10).learner(3), Drifting)
     rate = Settings(noise_rate=0.1).learner(3)
     assert [name for name in rate.shares() if "noise 0.1," in name]
-    assert len([name for name in rate.shares() if name.startswith("promise")]) == len(FINE_MARGINS)
+    assert len([name for name in rate.shares() if name.startswith("bounded")]) == 8
     margin = Settings(margin=0.25).learner(3)
-    assert len([name for name in margin.shares() if "margin 0.25" in name]) == len(FINE_NOISE_RATES)
+    assert len([name for name in margin.shares() if "margin 0.25" in name]) == 8
 
 
 @pytest.mark.parametrize(

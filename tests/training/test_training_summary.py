@@ -1,20 +1,24 @@
 """What is said at the end: every fact, and no nonsense where there is none."""
 
 import json
+from dataclasses import replace
 
 from massart.learners.certificate import Certificate
 from massart.training.identity import difference
 from massart.training.summary import Summary, peak_memory
 
-PROMISE = Certificate(1000.0, 123.0, 0.1, 0.05, 100.0, 200.0, 234.5, 0.99, True)
+BOUND = Certificate(1000.0, 123.0, 0.1, 0.05, 100.0, 200.0, 234.5, 0.99, True, 1.5, 400.0)
 
 
 def summary(**changes):
     facts = {
         "rows": 1000,
         "mistakes": 123,
+        "positive": 400,
+        "labels": ("no", "yes"),
+        "answers": ("no", "yes"),
         "passes": 1,
-        "certificate": PROMISE,
+        "certificate": BOUND,
         "noise_rate": 0.1,
         "features": 7,
         "columns": 8,
@@ -39,9 +43,10 @@ def said(**changes):
 def test_the_facts():
     assert said() == {
         "learned": "1,000 rows, one pass",
-        "error": "12.30%: 123 mistakes, each row predicted before it was learned",
-        "promise": "mistakes 123 <= bound 234 at 99%: holds (noise rate 0.1, margin 0.05)",
-        "noise rate": "0.1 or more",
+        "labels": "negative no (600 rows), positive yes (400 rows)",
+        "error": ("12.30%: 123 mistakes, each row predicted before it was learned; 40.00% by always answering no"),
+        "bound": BOUND.sentence,
+        "noise rate": "above 0.1 (lower confidence limit, 99%)",
         "features": "7 with a weight, in 8 columns",
         "speed": "0.50 s, 2,000 rows/s, 1.2 MB/s, at most 100 MB of memory",
         "model": "not saved: name a file with -f",
@@ -55,10 +60,27 @@ def test_what_was_left_out_and_why():
     )
 
 
-def test_a_promise_that_is_broken():
-    broken = Certificate(1000.0, 400.0, 0.1, 0.05, 100.0, 200.0, 234.5, 0.99, False)
-    assert said(certificate=broken, noise_rate=0.5)["promise"].startswith("mistakes 400 > bound 234 at 99%: broken")
-    assert said(noise_rate=0.5)["noise rate"] == "no rate below one half agrees with the mistakes"
+def test_the_bound_is_the_sentence_of_the_certificate_in_each_of_its_three_forms():
+    assert said()["bound"].startswith("within the bound: 123 mistakes in 1,000 rounds")
+    broken = replace(BOUND, mistakes=400.0, holds=False)
+    assert said(certificate=broken)["bound"] == broken.sentence
+    assert broken.sentence.startswith("contradicts the declaration: 400 mistakes")
+    empty = replace(BOUND, confident_mistake_bound=600.0)
+    assert said(certificate=empty)["bound"] == empty.sentence
+    assert empty.sentence.startswith("says nothing yet: ")
+
+
+def test_a_limit_for_the_noise_rate():
+    assert said(noise_rate=0.0)["noise rate"] == "no lower limit yet"
+    assert said(noise_rate=0.4999)["noise rate"] == "no noise rate below one half is compatible (99%)"
+
+
+def test_the_best_constant():
+    always_no = summary(rows=5000, mistakes=190, positive=190)
+    assert (always_no.constant, always_no.constant_error, always_no.error) == ("no", 0.038, 0.038)
+    assert "; 3.80% by always answering no" in "\n".join(always_no.lines())
+    assert summary(positive=900).constant == "yes"
+    assert summary(positive=900).constant_error == 0.1
 
 
 def test_rows_kept_apart():
@@ -72,13 +94,15 @@ def test_rows_kept_apart():
 def test_as_json():
     found = json.loads(json.dumps(summary(holdout=((50, 5),), best_pass=1, flaws={"index 0": 2}).as_dict()))
     assert (found["error"], found["holdout_error"], found["flawed"]) == (0.123, 0.1, 2)
-    assert found["certificate"]["holds"] is True
+    assert found["certificate"]["verdict"] == "within the bound"
+    assert found["certificate"]["sentence"] == BOUND.sentence
+    assert (found["constant"], found["constant_error"]) == ("no", 0.4)
     assert found["complete"] is True
     assert json.loads(json.dumps(summary(stopped=2).as_dict()))["complete"] is False
 
 
 def test_nothing_learned_is_no_division_by_zero():
-    nothing = summary(rows=0, mistakes=0, certificate=None, noise_rate=None, stopped=2)
+    nothing = summary(rows=0, mistakes=0, positive=0, certificate=None, noise_rate=None, stopped=2)
     assert nothing.error is None
     assert "nothing was learned" in "\n".join(nothing.lines())
 

@@ -1,4 +1,4 @@
-"""When a race is looked at, and what is written down: log-spaced rounds, the angle to the truth, the promise."""
+"""When a race is looked at, and what is written down: log-spaced rounds, the angle to the truth, the mistake bound."""
 
 import math
 from collections.abc import Callable
@@ -57,9 +57,9 @@ def _length(vector: NDArray[np.float64]) -> float:
 
 
 def promise(contestant: str | None, world: World, rounds: int) -> Promise | None:
-    """What is promised of the expected mistakes after t rounds: t -> bound.
+    """What theory bounds the expected mistakes after t rounds by: t -> bound.
 
-    A contestant of ours is held to its own theorem. Everybody else is shown the smallest of these promises, that of
+    A contestant of ours is held to its own theorem. Everybody else is shown the smallest of these bounds, that of
     Theorem 1(a) of docs/theory.md with the step tuned for t. None where no theorem applies: no margin, or a
     target that turns.
 

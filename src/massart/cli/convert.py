@@ -34,6 +34,8 @@ def convert(
     weight: options.Weight = None,
     ignore: options.Ignore = None,
     categorical: options.Categorical = None,
+    number: options.Number = None,
+    decimal: options.Decimal = None,
     bits: options.Bits = None,
     features: options.Features = None,
     quadratic: options.Quadratic = None,
@@ -68,10 +70,12 @@ def convert(
                 labels,
                 ignore,
                 categorical,
+                number,
                 quadratic,
                 cubic,
                 label=label,
                 weight=weight,
+                decimal=decimal,
                 bits=bits,
                 features=features,
             )
@@ -111,7 +115,16 @@ def _convert(given: list[str], out: str, to: str, asked: dict[str, Any], how: di
 
     reading = Reading(**{name: value for name, value in asked.items() if value is not None})
     with watching_rows(err, _NAME, quiet=quiet, to_stdout=out == "-") as watcher:
-        found = convert_rows(given, out, reading, to=to, on_flaw=watcher.flaw, on_rows=watcher.advanced, **how)
+        found = convert_rows(
+            given,
+            out,
+            reading,
+            to=to,
+            on_flaw=watcher.flaw,
+            on_rows=watcher.advanced,
+            on_doubt=watcher.note,
+            **how,
+        )
     if not quiet:
         words = [f"{found.rows:,} rows written to {'standard output' if out == '-' else out}"]
         if found.flawed:

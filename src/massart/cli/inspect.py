@@ -26,7 +26,7 @@ def inspect(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
 ) -> None:
-    """Tell what a model is, how it was trained, what it promises and which features weigh most.
+    """Tell what a model is, how it was trained, what is guaranteed of it and which features weigh most.
 
     [bold]Example[/bold]
 

@@ -122,17 +122,10 @@ def _counts(found: Mapping[str, Any]) -> list[Fact]:
     if found["error"] is not None:
         words = f" ({found['error']:.2%}), each row predicted before it was learned"
         facts = [("rounds", facts[0][1] + words)]
-    bound, most = found["certificate"], found["certificate"]["confident_mistake_bound"]
-    if most is not None:
-        sign = "<=" if bound["mistakes"] <= most else ">"
-        verdict = "holds" if bound["holds"] else "broken, the stream is not what was declared"
-        told = f"noise rate {bound['noise_rate']:g}, margin {bound['margin']:.2g}"
-        words = f"mistakes {bound['mistakes']:,.0f} {sign} bound {most:,.0f} at {bound['confidence']:.0%}"
-        facts.append(("promise", f"{words}: {verdict} ({told})"))
-    rate = found["noise_rate"]
-    facts.append(
-        ("noise rate", f"{rate:g} or more" if rate < 0.5 else "no rate below one half agrees with the mistakes")
-    )
+    from massart.learners.summary import noise_rate_words
+
+    facts.append(("bound", found["certificate"]["sentence"]))
+    facts.append(("noise rate", noise_rate_words(found["noise_rate"])))
     return facts
 
 
@@ -156,6 +149,6 @@ def _experts(found: Mapping[str, Any]) -> list[Fact]:
     constants = found["intercept"] if several else {"": found["intercept"]}
     for label, shares in pools.items():
         whom = f" {shown(label)}" if label else ""
-        facts.append((f"believed{whom}", "; ".join(f"{name} {share:.0%}" for name, share in shares.items())))
+        facts.append((f"expert weights{whom}", "; ".join(f"{name} {share:.0%}" for name, share in shares.items())))
         facts.append((f"constant{whom}", f"{constants[label]:+.6g}"))
     return facts

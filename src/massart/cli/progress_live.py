@@ -1,4 +1,4 @@
-"""Progress on a terminal, redrawn in place: how fast, how wrong, against which promise, and how long still."""
+"""Progress on a terminal, redrawn in place: how fast, how wrong, against which bound, and how long still."""
 
 import time
 from collections import deque
@@ -15,12 +15,15 @@ from rich.text import Text
 from massart.cli.outlets import Outlet
 from massart.cli.progress_table import Teller
 from massart.data.chunk import Position
+from massart.learners.certificate import CONTRADICTS, SAYS_NOTHING, WITHIN
+from massart.training.progress import Progress
 from massart.training.run import Training
 from massart.training.watching import Step
 
 __all__ = ["LiveProgress"]
 
 _REDRAW = 0.1  # seconds
+_STYLES = {SAYS_NOTHING: "", WITHIN: "green", CONTRADICTS: "bold red"}
 _LATE = 3.0  # seconds that "of late" looks back
 
 
@@ -100,25 +103,29 @@ class LiveProgress(Teller):
         if done is not None and None not in sizes:
             speed += f", {done * sum(sizes) / seconds / 1e6:,.1f} MB/s"
         facts.add_row("rows", Text(f"{progress.rounds:,}"), Text(speed, style="cyan"))
-        facts.add_row("error", *self._errors(progress.weight, progress.wrong, now))
-        if training.pupil.first is not None and progress.learned:
-            promise = training.pupil.first.certificate()
-            verdict = Text("holds", style="green") if promise.holds else Text("does not hold", style="bold red")
-            words = f"mistakes {promise.mistakes:,.0f}, bound {promise.confident_mistake_bound:,.0f}"
-            facts.add_row("promise", Text(f"{words} at {promise.confidence:.0%}"), verdict)
+        facts.add_row("error", *self._errors(progress, now))
         if progress.flawed:
             facts.add_row("left out", Text(f"{progress.flawed:,} rows with flaws", style="yellow"), "")
         pace = None if not done else seconds / done
-        return Group(_head(training, fraction, pace), facts)
+        bound = Table.grid(padding=(0, 2))
+        if training.pupil.first is not None and progress.learned:
+            certificate = training.pupil.first.certificate()
+            bound.add_row("bound", Text(certificate.sentence, style=_STYLES[certificate.verdict]))
+        return Group(_head(training, fraction, pace), facts, bound)
 
-    def _errors(self, weight: float, wrong: float, now: float) -> tuple[Text, Text]:
+    def _errors(self, progress: Progress, now: float) -> tuple[Text, Text]:
+        weight, wrong = progress.weight, progress.wrong
         self._past.append((now, weight, wrong))
         while now - self._past[0][0] > _LATE and len(self._past) > 2:
             self._past.popleft()
         _, weight_then, wrong_then = self._past[0]
         late = (wrong - wrong_then) / (weight - weight_then) if weight > weight_then else None
         so_far = f"{wrong / weight:.2%}" if weight else "no row yet"
-        return Text(so_far, style="bold"), Text("" if late is None else f"of late {late:.2%}")
+        words = [] if late is None else [f"of late {late:.2%}"]
+        if weight:
+            constant = min(progress.weight_positive, weight - progress.weight_positive) / weight
+            words.append(f"best constant {constant:.2%}")
+        return Text(so_far, style="bold"), Text(", ".join(words))
 
 
 def _head(training: Training, fraction: float | None, pace: float | None) -> Table:

@@ -17,7 +17,7 @@ Labels = Annotated[
     str | None,
     typer.Option(
         metavar="NEG,POS",
-        help="The two labels, the negative one first.  \\[default: -1 or 0, and 1]",
+        help="The two labels, the negative one first.  \\[default: -1 or 0, and 1; or the two in the first rows]",
         show_default=False,
     ),
 ]
@@ -28,6 +28,14 @@ Ignore = Annotated[
 Categorical = Annotated[
     list[str] | None, typer.Option(metavar="COL", help="A column whose numbers are names; several with commas.")
 ]
+Number = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COL",
+        help="A column of CSV that holds numbers with a currency, thousands or percent sign; several with commas.",
+    ),
+]
+Decimal = Annotated[str | None, typer.Option(metavar=".|,", help="The decimal sign of CSV.  \\[default: .]")]
 Bits = Annotated[
     int | None, typer.Option("--bits", "-b", help="Hash features to 2**BITS columns; 18 where hashing is needed.")
 ]
@@ -46,13 +54,15 @@ def asked_reading(
     labels: str | None,
     ignore: Sequence[str] | None,
     categorical: Sequence[str] | None,
+    number: Sequence[str] | None,
     quadratic: Sequence[str] | None,
     cubic: Sequence[str] | None,
+    decimal: str | None = None,
     **rest: Any,
 ) -> dict[str, Any]:
     """The fields of a `Reading` from what was typed.
 
-    >>> asked_reading("auto", "no,yes", ["id,day"], None, ["ab"], None)["ignore"]
+    >>> asked_reading("auto", "no,yes", ["id,day"], None, None, ["ab"], None)["ignore"]
     ('id', 'day')
     """
     return {
@@ -60,6 +70,8 @@ def asked_reading(
         "labels": _two(labels),
         "ignore": _names(ignore),
         "categorical": _names(categorical),
+        "numbers": _names(number),
+        "decimal": None if decimal == "." else decimal,
         "crossings": (*_crossings(quadratic, 2, "-q"), *_crossings(cubic, 3, "--cubic")),
         **rest,
     }

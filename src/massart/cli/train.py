@@ -48,6 +48,8 @@ def train(
     weight: options.Weight = None,
     ignore: options.Ignore = None,
     categorical: options.Categorical = None,
+    number: options.Number = None,
+    decimal: options.Decimal = None,
     data_format: Annotated[str, typer.Option("--format", help=f"auto, {options.FORMATS}.")] = "auto",
     bits: options.Bits = None,
     features: options.Features = None,
@@ -84,10 +86,15 @@ def train(
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Write scores instead of labels as predictions.")] = False,
     noise_rate: Annotated[
-        float | None, typer.Option(help="How often labels lie at most, below 0.5. Unknown: several are tried.")
+        float | None,
+        typer.Option(help="Largest probability that a label is flipped, below 0.5. Not given: several are tried."),
     ] = None,
     margin: Annotated[
-        float | None, typer.Option(help="Least |w*.x| / |x| of the best weights. Unknown: several are tried.")
+        float | None,
+        typer.Option(
+            help="Smallest |w*.z| / |z| of the best weights w*, where z is a row with the constant 1 added. "
+            "Not given: several are tried."
+        ),
     ] = None,
     horizon: Annotated[
         float | None,
@@ -97,7 +104,7 @@ def train(
         str | None,
         typer.Option(help="inverse-margin or paper, if noise rate and margin are given.", show_default=False),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the coins.  \\[default: 0]", show_default=False)] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed.  \\[default: 0]", show_default=False)] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed row.")] = False,
     threads: Annotated[int | None, typer.Option(min=1, help="That read and parse.  \\[default: all cores]")] = None,
     progress: Annotated[
@@ -111,9 +118,11 @@ def train(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
-    r"""Learn a halfspace from rows with two labels that may lie, in one pass, and save it.
+    r"""Learn a halfspace from rows with two labels, some of them wrong, in one pass, and save it.
 
     Each row is predicted before it is learned, so the error shown is an honest one. Ctrl-C leaves a checkpoint.
+
+    Nothing is written if the rows learned do not have two labels.
 
     [bold]Example[/bold]
 
@@ -132,10 +141,12 @@ def train(
                     labels,
                     ignore,
                     categorical,
+                    number,
                     quadratic,
                     cubic,
                     label=label,
                     weight=weight,
+                    decimal=decimal,
                     bits=bits,
                     features=features,
                 ),

@@ -12,7 +12,7 @@ from massart.data.table_columns import Feature, Kind
 from massart.data.table_labels import as_bytes
 from massart.kernels.tables import hash_texts, put_block
 
-__all__ = ["distinct", "is_float32", "kind_of", "name_hashes", "numbers_of", "put_vectors"]
+__all__ = ["distinct", "is_float32", "is_text", "kind_of", "name_hashes", "numbers_of", "put_vectors"]
 
 Numbers = Callable[[Any], NDArray[Any]]
 
@@ -26,7 +26,7 @@ def kind_of(of: Any) -> Kind:
         return "number"
     if types.is_decimal(of):
         return "number"
-    if _is_text(of) or types.is_date(of):
+    if is_text(of) or types.is_date(of):
         return "category"
     if types.is_fixed_size_list(of) or types.is_list(of) or types.is_large_list(of):
         return "vector" if kind_of(of.value_type) == "number" and not types.is_null(of.value_type) else "other"
@@ -61,10 +61,10 @@ def name_hashes(array: Any, seed: int) -> tuple[NDArray[np.uint32], NDArray[np.b
     >>> int(hashes[0]), present.tolist()
     (12, [True, False, True, False])
     """
-    if _is_text(array.type):
+    if is_text(array.type):
         return _text_hashes(array, seed)
     places, values = _encoded(array)
-    if not _is_text(values.type):
+    if not is_text(values.type):
         names = [None if v is None or v != v else as_bytes(v) for v in values.to_pylist()]  # noqa: PLR0124 - NaN
         values = pyarrow().array(names, pyarrow().large_binary())
     hashes, present = _text_hashes(values, seed)
@@ -79,7 +79,7 @@ def distinct(array: Any) -> tuple[NDArray[np.int64], list[Any]]:
     (array([ 0, -1,  1,  0]), ['a', 'b'])
     """
     places, values = _encoded(array)
-    if not _is_text(values.type):
+    if not is_text(values.type):
         return places, values.to_pylist()
     texts = values.cast(pyarrow().large_binary()).to_pylist()  # Parquet does not promise that text is UTF-8
     return places, [None if text is None else text.decode(errors="replace") for text in texts]
@@ -102,7 +102,8 @@ def put_vectors(array: Any, feature: Feature, matrix: Matrix, name: str) -> None
     matrix.large += put_block(matrix.values, feature.first, frozen(block), np.arange(size, dtype=np.uint64))
 
 
-def _is_text(of: Any) -> bool:
+def is_text(of: Any) -> bool:
+    """Whether it is a type of text or bytes."""
     types = pyarrow("types")
     text = types.is_string(of) or types.is_large_string(of) or types.is_binary(of) or types.is_large_binary(of)
     return bool(text or types.is_fixed_size_binary(of) or types.is_string_view(of) or types.is_binary_view(of))

@@ -3,7 +3,7 @@
 A null and a NaN both mean that the feature is absent, which counts as 0; so does an empty text, as in CSV.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,13 +16,15 @@ from massart.data.pipeline import in_order
 from massart.data.reading import Reading
 from massart.data.sources import Source
 from massart.data.table_chunks import Matrix, Table, frozen, rows_of_a_chunk
-from massart.data.table_columns import Column, Kind, choose, settled
-from massart.data.table_labels import with_labels
+from massart.data.table_columns import Column, Kind, choose, doubt, settled
+from massart.data.table_labels import NEGATIVE, with_labels
 from massart.errors import InvalidDataError
 
-__all__ = ["chunks", "settle"]
+__all__ = ["chunks", "doubts", "settle"]
 
 _HEAD: Final = 1 << 16  # rows in which both labels should be
+_LOOKED_AT: Final = 1000  # rows whose text may look like numbers
+_REMEDY: Final = "cast the column to numbers before, or pass `--categorical {name}` if they are names"
 _MOST_HEAD: Final = 1 << 22  # rows that are looked at when they are not, as in a file that is sorted
 
 
@@ -42,9 +44,32 @@ def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Readin
     layout = choose(columns, reading, source.name, labelled=labelled)
     if reading.columns is None or reading.width is None:
         reading = settled(columns, layout, reading)
-    if layout.label is not None and columns[layout.label].kind == "category" and labelled:
-        return with_labels(reading, _labels_in_head(source, columns[layout.label].name), source.name)
+    if layout.label is not None and labelled and reading.labels is None and not columns[layout.label].is_flag:
+        label = columns[layout.label]
+        found = _labels_in_head(source, label.name, words=label.kind == "category")
+        return with_labels(reading, found, source.name)
     return reading
+
+
+def doubts(source: Source, reading: Reading, asked: Sequence[str]) -> list[str]:
+    """What is to be said of columns of text, but those asked for, whose values look like numbers."""
+    texts = {entry.name for entry in schema(source) if arrow_columns.is_text(entry.type)}
+    names = [name for name in reading.categorical if name in texts and name not in asked]
+    if not names:
+        return []
+    try:
+        batch = next(batches(source, names, 0, _LOOKED_AT, looking=True), None)
+    except InvalidDataError:  # damage is reported where it is reached
+        batch = None
+    if batch is None:
+        return []
+    found = []
+    for name in names:
+        column = batch.columns.column(batch.columns.schema.names.index(name))
+        places, values = arrow_columns.distinct(column)
+        own = [value for value in (values[place] for place in places.tolist() if place >= 0) if value]
+        found.append(doubt(source.name, name, own, (0, 0), _REMEDY))
+    return [words for words in found if words is not None]
 
 
 def chunks(
@@ -150,16 +175,16 @@ def _first_length(source: Source, name: str) -> int:
     return 0
 
 
-def _labels_in_head(source: Source, name: str) -> set[Any]:
+def _labels_in_head(source: Source, name: str, *, words: bool) -> set[Any]:
     """The labels in the first rows; as many rows more as it takes to find a second one, within reason."""
     found: set[Any] = set()
     try:
         for batch in batches(source, [name], 0, _HEAD, looking=True):
             places, values = arrow_columns.distinct(batch.columns.column(0))
             found.update(values[place] for place in np.unique(places).tolist() if place >= 0)
-            if len(found) > 1 or batch.first >= _MOST_HEAD:
+            if len(found) > 1 or found & NEGATIVE or batch.first >= _MOST_HEAD:
                 break
     except InvalidDataError:
-        if not source.is_pipe:  # what is seen of a pipe may end anywhere
+        if words and not source.is_pipe:  # what is seen of a pipe may end anywhere
             raise
     return found

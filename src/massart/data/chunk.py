@@ -33,6 +33,7 @@ class Flaw(NamedTuple):
     line: int  # from 1
     column: int | str  # byte of the line from 1, or the name of a field; 0 for the whole line
     words: str
+    label: str | None = None  # that is neither of the two, where the row was left out for it
 
     def __str__(self) -> str:
         place = f", column {self.column}" if self.column != 0 else ""

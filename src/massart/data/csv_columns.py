@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 from massart.data.csv_head import Head
 from massart.data.names import name_hash
 from massart.data.reading import Reading
-from massart.data.table_columns import Column, choose, missing, settled
+from massart.data.table_columns import Column, asked_columns, choose, doubt, has_comma, missing, settled
 from massart.data.table_labels import with_labels
 from massart.errors import InvalidDataError
-from massart.kernels.csv import CATEGORY, LABEL, LEFT_OUT, NUMBER, WEIGHT
-from massart.kernels.csv_fields import MISSING, WORDS
+from massart.kernels.csv import CATEGORY, LABEL, LEFT_OUT, NUMBER, WEIGHT, WITH_COMMA, WITH_POINT
+from massart.kernels.csv_fields import A_NUMBER, MISSING, WORDS
 
-__all__ = ["Plan", "choose_columns", "plan_for"]
+__all__ = ["Plan", "choose_columns", "doubts", "plan_for"]
 
+_LOOKED_AT = 1000  # texts of a column
+_REMEDY = "pass `{option}` to read numbers and leave out other rows, or `--categorical {name}` if they are names"
 _Places = tuple[int | None, int | None, list[int]]  # of the label, the weight and the features
 
 
@@ -45,10 +47,13 @@ def choose_columns(head: Head, reading: Reading, where: str, *, labelled: bool) 
     """
     header = reading.header
     if header is None:
-        asked = (reading.label, reading.weight, *reading.ignore, *reading.categorical)
+        asked = (reading.label, reading.weight, *reading.ignore, *reading.categorical, *reading.numbers)
         header = head.has_header([name for name in asked if name is not None])
     names = _names(head, where, header=header)
+    written = asked_columns(reading.numbers, names, reading, where, "--number")
     texts = (head.kinds(header=header) == WORDS).any(axis=0)
+    for i in np.flatnonzero(texts).tolist():
+        texts[i] = i not in written and not (reading.decimal == "," and _all_with_comma(head, i, header=header))
     columns = [
         Column(name, "category" if text else "number", 1, "text") for name, text in zip(names, texts, strict=True)
     ]
@@ -64,12 +69,41 @@ def choose_columns(head: Head, reading: Reading, where: str, *, labelled: bool) 
         reading = replace(reading, ignore=tuple(name for i, name in enumerate(names) if i not in taken))
         for number, i in enumerate(kept):
             columns[i] = columns[i]._replace(name=str(number + 1))
+    reading = replace(reading, numbers=tuple(columns[i].name for i in sorted(written)))
     found = replace(settled(columns, layout, reading), header=header, separator=head.separator)
     if found.features is not None and reading.features is not None and reading.features < found.features:
         raise InvalidDataError(
             f"{where} has {found.features} columns of features, more than {reading.features}: ask for more, or hash"
         )
     return found
+
+
+def doubts(head: Head, reading: Reading, asked: Sequence[str], where: str) -> list[str]:
+    r"""What is to be said of columns of names, of the completed reading, whose values look like numbers.
+
+    >>> head = Head(b"y,price\n0,$5\n1,$7.50\n", ",")
+    >>> reading = choose_columns(head, Reading(), "a.csv", labelled=True)
+    >>> len(doubts(head, reading, (), "a.csv")), len(doubts(head, reading, ("price",), "a.csv"))
+    (1, 0)
+    """
+    header = bool(reading.header)
+    plan = plan_for(head, reading, where, labelled=False)
+    known = {*asked, *(str(int(name) % (head.width + 1)) for name in asked if name.lstrip("-").isdecimal())}
+    kinds, found = head.kinds(header=header), []
+    for i in np.flatnonzero(plan.kinds == CATEGORY).tolist():
+        if known & {plan.names[i], str(i + 1)}:
+            continue
+        words = np.flatnonzero(kinds[:, i] == WORDS)
+        texts = [cell.decode("utf-8", "replace") for cell in head.cells(i, header=header, records=words[:_LOOKED_AT])]
+        others = words.size - len(texts), int(np.count_nonzero(kinds[:, i] == A_NUMBER))
+        found.append(doubt(where, plan.names[i], texts, others, _REMEDY))
+    return [words for words in found if words is not None]
+
+
+def _all_with_comma(head: Head, column: int, *, header: bool) -> bool:
+    """Whether the text in a column is numbers with a decimal comma."""
+    words = np.flatnonzero(head.kinds(header=header)[:, column] == WORDS)
+    return all(has_comma(cell.decode("utf-8", "replace")) for cell in head.cells(column, header=header, records=words))
 
 
 def _names(head: Head, where: str, *, header: bool) -> list[str]:
@@ -105,7 +139,8 @@ def plan_for(head: Head, reading: Reading, where: str, *, labelled: bool) -> Pla
     >>> plan_for(Head(b"size,id,age\n1,2,3\n", ","), reading, "b.csv", labelled=False).targets.tolist()
     [1, 0, 0]
     """
-    wanted, categorical = reading.columns or (), set(reading.categorical)
+    wanted, categorical, written = reading.columns or (), set(reading.categorical), set(reading.numbers)
+    number = WITH_COMMA if reading.decimal == "," else NUMBER
     if reading.header:
         names = _names(head, where, header=True)
         label, weight, features = _named(names, reading, where, labelled=labelled)
@@ -114,10 +149,12 @@ def plan_for(head: Head, reading: Reading, where: str, *, labelled: bool) -> Pla
         names = _names(head, where, header=False)
     kinds = np.full(len(names), LEFT_OUT, np.uint8)
     targets, slots = np.zeros(len(names), np.uint32), np.zeros(len(names), np.uint8)
-    for number, (i, name) in enumerate(zip(features, wanted, strict=True)):
-        kinds[i] = CATEGORY if name in categorical else NUMBER
+    for order, (i, name) in enumerate(zip(features, wanted, strict=True)):
+        kinds[i] = CATEGORY if name in categorical else number
+        if number == NUMBER and name in written:
+            kinds[i] = WITH_POINT
         slots[i] = name.encode()[0]
-        targets[i] = number
+        targets[i] = order
         if reading.bits is not None:
             targets[i] = name_hash(name) & (0xFFFFFFFF if name in categorical else (1 << reading.bits) - 1)
     for place, kind in ((label, LABEL), (weight, WEIGHT)):

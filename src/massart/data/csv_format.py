@@ -1,6 +1,6 @@
 """CSV: records cut and parsed by compiled code on all cores, handed out in order."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -10,18 +10,20 @@ from numpy.typing import NDArray
 from massart.data.blocks import Block, blocks
 from massart.data.chunk import Chunk, Flaw, Position
 from massart.data.csv_columns import Plan, choose_columns, plan_for
+from massart.data.csv_columns import doubts as find_doubts
 from massart.data.csv_head import look
 from massart.data.flaws import sentence
 from massart.data.pipeline import in_order
 from massart.data.reading import Reading
 from massart.data.sources import Source
+from massart.data.table_columns import number_style
 from massart.data.table_labels import Labels, is_number
 from massart.errors import InvalidDataError
 from massart.kernels import flaws as flaw
 from massart.kernels.csv import parse_csv
-from massart.kernels.csv_fields import cut_records, has_byte
+from massart.kernels.csv_fields import cut_records, has_byte, is_missing
 
-__all__ = ["chunks", "parse_records", "settle"]
+__all__ = ["chunks", "doubts", "parse_records", "settle"]
 
 _BLOCK: Final = 1 << 20  # bytes: small enough for the cache, large enough to be worth a thread's while
 _SHOWN: Final = 24  # characters of a field that a message shows
@@ -34,7 +36,7 @@ def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Readin
     A column is one of numbers if all of its values in the first megabyte are; otherwise its values are names. The label
     is the column asked for, or called label, y, target or class, or the first of a file without a line of names.
     """
-    head = look(source, reading.separator)
+    head = look(source, reading.separator, reading.decimal)
     if reading.columns is not None:
         if head is not None:
             plan_for(head, reading, source.name, labelled=labelled)
@@ -42,6 +44,12 @@ def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Readin
     if head is None:
         raise InvalidDataError(f"{source.name} is empty: there are no columns to choose from")
     return choose_columns(head, reading, source.name, labelled=labelled)
+
+
+def doubts(source: Source, reading: Reading, asked: Sequence[str]) -> list[str]:
+    """What is to be said of columns of names, but those asked for, whose values look like numbers."""
+    head = look(source, reading.separator, reading.decimal)
+    return [] if head is None else find_doubts(head, reading, asked, source.name)
 
 
 def chunks(
@@ -57,7 +65,7 @@ def chunks(
 
     A row has no tag. Columns of a file with a line of names are found by name, in whatever order they are.
     """
-    head = look(source, reading.separator)
+    head = look(source, reading.separator, reading.decimal)
     if head is None:
         return iter(())
     plan = plan_for(head, reading, source.name, labelled=labelled)
@@ -181,8 +189,13 @@ def _flaw(
         words = f"a quote that is not closed, or is followed by text after it was closed: {shown}"
     elif code == flaw.NUMBER:
         words = f"expected a number, found {shown}; for a column of names say --categorical {column}"
+        style = None if reading.decimal == "," else number_style(text)
+        if style == "comma" or (style == "point" and column not in reading.numbers):
+            needs = "--decimal ," if style == "comma" else f"--number {column}"
+            words = f"expected a number, found {shown}; such numbers are read with {needs}"
     elif code in (flaw.LABEL, flaw.CLASS):
         words = Labels(reading.labels).words(text) if code == flaw.CLASS else f"expected a label, found {shown}"
     else:
         words = sentence(code, cell, reading)
-    return Flaw(name, line, column, words)
+    strange = code in (flaw.LABEL, flaw.CLASS) and not is_missing(block.text, np.uint64(begin), np.uint64(end))
+    return Flaw(name, line, column, words, text if strange else None)

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.data.sources import Source
-from massart.data.table_columns import LABELS
+from massart.data.table_columns import LABELS, has_comma
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.kernels.csv_fields import A_NUMBER, cut_records, find_fields
+from massart.kernels.csv_fields import A_NUMBER, WORDS, cut_records, find_fields
 
 __all__ = ["SEPARATORS", "Head", "look"]
 
 SEPARATORS: Final = (",", "\t", ";", "|")
+_SEMICOLON: Final = 2
 _SIZE: Final = 1 << 20  # bytes that are looked at
 _MOST: Final = 1 << 24  # where lines are long
 _LINES: Final = 16  # enough of them
@@ -67,9 +68,10 @@ class Head:
         kinds: NDArray[np.uint8] = self._kinds[fields] & np.uint8(3)
         return kinds
 
-    def cells(self, column: int, *, header: bool) -> list[bytes]:
-        """The text in a column, in the records of the usual width."""
-        return [self._cell(field) for field in (self._fields(header=header) + column).tolist()]
+    def cells(self, column: int, *, header: bool, records: NDArray[np.int64] | None = None) -> list[bytes]:
+        """The text in a column, in the records of the usual width, or in some of these."""
+        fields = self._fields(header=header) + column
+        return [self._cell(field) for field in (fields if records is None else fields[records]).tolist()]
 
     def _fields(self, *, header: bool) -> NDArray[np.int64]:
         """The first fields of the records of the usual width."""
@@ -104,7 +106,7 @@ class Head:
         return any(told) or (len(first) == self.width and not any(again))
 
 
-def look(source: Source, separator: str | None) -> Head | None:
+def look(source: Source, separator: str | None, decimal: str | None = None) -> Head | None:
     """The head of a file, None if there is nothing in it; the separator is found if it is not given."""
     if separator is not None and separator not in SEPARATORS:
         raise InvalidParameterError(f"separator={separator!r}: choose comma, tab, semicolon or |")
@@ -125,7 +127,7 @@ def look(source: Source, separator: str | None) -> Head | None:
         text = text[: text.rfind(b"\n") + 1] or text
     if not text.endswith(b"\n"):
         text += b"\n"
-    found = separator or _sniff(text)
+    found = separator or _sniff(text, decimal)
     if len(raw) == size:
         # The rest of a record whose quoted field goes on would look like others.
         end, _ = cut_records(np.array(np.frombuffer(text, np.uint8)), np.uint8(ord(found)), len(text) + 1)
@@ -136,12 +138,26 @@ def look(source: Source, separator: str | None) -> Head | None:
     return head
 
 
-def _sniff(text: bytes) -> str:
-    """The separator that gives the most fields to the most records."""
+def _sniff(text: bytes, decimal: str | None) -> str:
+    """The separator that gives the most fields to the most records; a decimal comma separates nothing."""
     part = text[: text.find(b"\n", _SNIFFED) + 1] or text
     scores = []
     for separator in SEPARATORS:
         head = Head(part, separator)
         usual = head.width if len(head) else 1
         scores.append((usual - 1) * float(np.mean(head.widths == usual)) ** 2 if usual > 1 else 0.0)
+    if decimal == "," or (scores[_SEMICOLON] and _has_commas(Head(part, ";"))):
+        scores[0] = 0.0
     return SEPARATORS[int(np.argmax(scores))]
+
+
+def _has_commas(head: Head) -> bool:
+    """Whether commas in fields between semicolons are decimal commas."""
+    kinds = head.kinds(header=len(head) > 1)
+    first = [
+        cell.decode("utf-8", "replace")
+        for column in range(head.width)
+        for cell in head.cells(column, header=len(head) > 1, records=np.flatnonzero(kinds[:, column] == WORDS)[:_LINES])
+    ]
+    commas = [cell for cell in first if "," in cell]
+    return bool(commas) and all(map(has_comma, commas))

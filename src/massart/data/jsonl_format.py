@@ -1,9 +1,10 @@
 """JSON lines: one object on each line, its fields hashed as `massart.data.jsonl_features` says."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -16,16 +17,18 @@ from massart.data.pipeline import in_order
 from massart.data.reading import BITS, Reading
 from massart.data.sources import Source
 from massart.data.table_chunks import is_importance
-from massart.data.table_columns import label_name, missing
-from massart.data.table_labels import UNKNOWN, Labels, as_bytes, with_labels
+from massart.data.table_columns import doubt, label_name, missing
+from massart.data.table_labels import UNKNOWN, Labels, as_bytes, as_text, with_labels
 from massart.errors import InvalidDataError
 from massart.kernels import flaws as flaw
 
-__all__ = ["chunks", "parse_line", "settle"]
+__all__ = ["chunks", "doubts", "parse_line", "settle"]
 
 _BLOCK: Final = 1 << 19  # bytes of text in a chunk
 _HEAD: Final = 1 << 20  # bytes that are looked at
 _HEAD_LINES: Final = 1000  # and lines, if both labels are among them
+_DEPTH: Final = 3  # objects inside one another that are looked into for numbers
+_REMEDY: Final = "write JSON numbers, or pass `--categorical {name}` if they are names"
 _NO_WEIGHT: Final = np.empty(0)
 
 
@@ -73,6 +76,25 @@ def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Readin
     return with_labels(reading, found, source.name)
 
 
+def doubts(source: Source, reading: Reading, asked: Sequence[str]) -> list[str]:
+    """What is to be said of fields, but those asked for, whose texts look like numbers."""
+    texts: dict[str, list[str]] = {}
+    for pairs in islice(_head(source), _HEAD_LINES):
+        _add_texts(texts, pairs, "")
+    other = {*asked, *reading.ignore, reading.label, reading.weight}
+    found = [doubt(source.name, name, own, (0, 0), _REMEDY) for name, own in texts.items() if name not in other]
+    return [words for words in found if words is not None]
+
+
+def _add_texts(texts: dict[str, list[str]], pairs: Pairs, space: str) -> None:
+    """Collect the texts of fields, those inside objects included."""
+    for name, value in pairs:
+        if type(value) is str and value:
+            texts.setdefault(space + name, []).append(value)
+        elif type(value) is tuple and space.count(".") < _DEPTH:
+            _add_texts(texts, value, f"{space}{name}.")
+
+
 def chunks(
     source: Source,
     reading: Reading,
@@ -91,7 +113,7 @@ def chunks(
 
 
 class _Line(Exception):  # noqa: N818 - it never leaves this file
-    """What is wrong with a line: column, words."""
+    """What is wrong with a line: column, words, and the label if it is that."""
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -180,7 +202,7 @@ class _Parser:
         if not self._labelled:
             return 0
         words = "the label must be a number or a text" if whole else self._labels.words(value)
-        raise _Line(self._reading.label or 0, words)
+        raise _Line(self._reading.label or 0, words, None if sign == 0 else "..." if whole else as_text(value))
 
     def _weight(self, pairs: Pairs) -> float:
         if self._reading.weight is None:

@@ -19,14 +19,14 @@ from massart.data.pipeline import in_order
 from massart.data.reading import Reading
 from massart.data.sources import Source
 from massart.data.table_chunks import Matrix, Table, frozen, rows_of_a_chunk
-from massart.data.table_labels import as_bytes, with_labels
+from massart.data.table_labels import NEGATIVE, as_bytes, with_labels
 from massart.errors import InvalidDataError
 from massart.kernels.tables import put_block
 
 __all__ = ["chunks", "settle"]
 
-_HEAD: Final = 1 << 16  # rows in which both labels should be
-_MOST_HEAD: Final = 1 << 22  # rows that are looked at when they are not, as in a file that is sorted
+_HEAD_CHUNKS: Final = 16  # that are looked at for a second label, or
+_MOST_HEAD: Final = 1 << 22  # rows, where labels are text
 
 
 def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Reading:
@@ -48,12 +48,13 @@ def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Readin
     layout = layout_of(columns, of, reading, source.name, labelled=labelled, apart=apart is not None)
     if reading.columns is None or reading.width is None:
         reading = with_columns(columns, layout, of, reading, apart=apart is not None)
-    if not labelled:
+    if not labelled or reading.labels is not None:
         return reading
     if apart is not None:
         return with_labels(reading, _labels_in_head(apart, _labels_header(apart, of.shape[0]), None), apart.name)
-    if layout.label is not None and columns[layout.label].kind == "category":
-        return with_labels(reading, _labels_in_head(source, of, columns[layout.label].name), source.name)
+    if layout.label is not None:
+        place = columns[layout.label].name if of.dtype.names is not None else layout.label
+        return with_labels(reading, _labels_in_head(source, of, place), source.name)
     return reading
 
 
@@ -176,11 +177,19 @@ def _labels_header(source: Source, count: int) -> Header:
     return of._replace(by_columns=False)
 
 
-def _labels_in_head(source: Source, of: Header, name: str | None) -> set[Any]:
+def _labels_in_head(source: Source, of: Header, place: str | int | None) -> set[Any]:
     """The labels in the first rows; as many rows more as it takes to find a second one, within reason."""
     found: set[Any] = set()
-    for first, rows in rows_from(source, of, 0, _HEAD, looking=True):
-        found.update(np.unique(rows if name is None else rows[name]).tolist())
-        if len(found) > 1 or first >= _MOST_HEAD:
-            break
+    step = rows_of_a_chunk(int(np.prod(of.shape[1:], dtype=object)) * of.dtype.itemsize // 8)
+    words = (of.dtype[place] if isinstance(place, str) else of.dtype).kind in "SU"
+    most = _MOST_HEAD if words else _HEAD_CHUNKS * step
+    try:
+        for first, rows in rows_from(source, of, 0, step, looking=True):
+            column = rows[:, place] if isinstance(place, int) else rows if place is None else rows[place]
+            found.update(np.unique(column).tolist())
+            if len(found) > 1 or found & NEGATIVE or first + step >= most:
+                break
+    except InvalidDataError:  # what comes before the damage is handed out first
+        if words:
+            raise
     return found

@@ -15,7 +15,7 @@ from massart.data.crossing import check_crossings, crossed_whole
 from massart.data.formats import detect_format
 from massart.data.reading import Reading
 from massart.data.sources import Source, find_sources
-from massart.errors import InvalidDataError
+from massart.errors import InvalidDataError, InvalidParameterError
 
 __all__ = ["Reader", "read"]
 
@@ -30,6 +30,8 @@ _HOMES = {  # of the two functions that a format is: settle and chunks
     "arrow": "massart.data.arrow_format",
     "npy": "massart.data.npy_format",
 }
+
+_ANY_TWO = ("-1", "1")  # where two labels are given, none are looked for
 
 
 def read(paths: Paths, *, workers: int = 2, labelled: bool = True, strict: bool = True, **how: Any) -> "Reader":
@@ -55,6 +57,7 @@ class Reader:
     """Sources that are read one after the other with one `Reading`; iterating begins at the beginning.
 
     `cross` writes crossed features out; without it `massart.data.crossing.crossed` does, a bufferful at a time.
+    Without `find_labels` the reading says what the labels are, and the first rows have no say in it.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class Reader:
         strict: bool = False,
         tags: bool = False,
         cross: bool = False,
+        find_labels: bool = True,
     ) -> None:
         self.sources = tuple(sources)
         self._options: dict[str, Any] = {"workers": workers, "labelled": labelled, "tags": tags}
@@ -76,7 +80,15 @@ class Reader:
         first = self.sources[0]
         chosen = reading if reading.format != "auto" else replace(reading, format=detect_format(first))
         self._format = importlib.import_module(_HOMES[chosen.format])
-        self.reading: Reading = self._format.settle(first, chosen, labelled=labelled)
+        if chosen.columns is None and (chosen.numbers or chosen.decimal) and chosen.format != "csv":
+            raise InvalidParameterError(
+                f"numbers and decimal (--number, --decimal) say how CSV writes numbers, but {first.name} is "
+                f"{chosen.format}"
+            )
+        self._asked = chosen
+        asked = chosen if find_labels or chosen.labels is not None else replace(chosen, labels=_ANY_TWO)
+        found: Reading = self._format.settle(first, asked, labelled=labelled)
+        self.reading = found if asked is chosen else replace(found, labels=chosen.labels)
 
     def __iter__(self) -> Iterator[Chunk]:
         return self.chunks()
@@ -91,6 +103,13 @@ class Reader:
                 if self._strict and whole.flaws:
                     raise InvalidDataError(str(whole.flaws[0]))
                 yield whole
+
+    def doubts(self) -> list[str]:
+        """Sentences about columns of text whose values look like numbers, unless somebody said that they are names."""
+        if self._asked.columns is not None or not hasattr(self._format, "doubts"):
+            return []
+        found: list[str] = self._format.doubts(self.sources[0], self.reading, self._asked.categorical)
+        return found
 
     def fraction(self) -> float | None:
         """How much of the input has been read, from 0 to 1; None where a pipe hides its length."""

@@ -29,6 +29,8 @@ class Reading:
     weight: str | None = None  # the column of importances; tables only
     ignore: tuple[str, ...] = ()  # columns to leave out
     categorical: tuple[str, ...] = ()  # columns whose numbers are names
+    numbers: tuple[str, ...] = ()  # CSV: columns of numbers with currencies, thousands or percent signs
+    decimal: str | None = None  # CSV: the decimal sign, if it is not the point
     header: bool | None = None  # CSV: whether the first line names the columns
     separator: str | None = None  # CSV: between fields
     bits: int | None = None  # hash features to 2**bits columns
@@ -45,6 +47,12 @@ class Reading:
             raise InvalidParameterError(f"features={self.features}: give 1 to {MOST_FEATURES:,}, or hash with bits")
         if self.labels is not None and (len(self.labels) != 2 or self.labels[0] == self.labels[1]):
             raise InvalidParameterError(f"labels={self.labels}: give two different labels, the negative one first")
+
+        if self.decimal not in (None, ".", ","):
+            raise InvalidParameterError(f"decimal={self.decimal!r}: choose . or ,")
+        both = [name for name in self.numbers if name in self.categorical]
+        if both:
+            raise InvalidParameterError(f"column {both[0]!r} cannot be both numbers and categorical: choose one")
 
     @property
     def width(self) -> int | None:

@@ -11,7 +11,7 @@ from massart.data.chunk import Chunk, Flaw, Position
 from massart.data.flaws import sentence
 from massart.data.reading import Reading
 from massart.data.table_columns import Column, Layout, column_hashes
-from massart.data.table_labels import UNKNOWN, Labels, as_bytes
+from massart.data.table_labels import UNKNOWN, Labels, as_bytes, as_text
 from massart.kernels import flaws as flaw
 from massart.kernels.tables import put_column, put_eight_columns, to_csr
 
@@ -111,6 +111,7 @@ class Table:
         flaws = self._flaws(matrix, y, label, weight)
         lines = np.arange(matrix.first + 1, matrix.first + count + 1, dtype=np.int64)
         values, varying = matrix.values, matrix.varying
+        strange = set(np.flatnonzero(y == UNKNOWN).tolist()) if self.labelled and flaws else set()
         if not self.labelled:
             y = np.where(y == UNKNOWN, 0, y).astype(np.int8)
         if flaws:
@@ -122,7 +123,10 @@ class Table:
         if weight is None or bool((weight == 1.0).all()):
             weight = _NO_WEIGHT
         end = Position(source, matrix.first + count, matrix.first + count)
-        named = tuple(Flaw(self.where, matrix.first + row + 1, *flaws[row]) for row in sorted(flaws))
+        named = tuple(
+            Flaw(self.where, matrix.first + row + 1, *flaws[row], as_text(label(row)) if row in strange else None)
+            for row in sorted(flaws)
+        )
         rows, spaces = values, self._spaces[:0]
         if self._reading.bits is not None:
             rows, spaces = self._csr(values, varying)

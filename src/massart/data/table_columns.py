@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -10,13 +11,44 @@ from typing import Final, Literal, NamedTuple
 
 from massart.data.names import name_hash
 from massart.data.reading import BITS, Reading
+from massart.data.table_labels import is_number
 from massart.errors import InvalidDataError
 
-__all__ = ["LABELS", "Column", "Feature", "Layout", "choose", "label_name", "missing", "settled"]
+__all__ = [
+    "LABELS",
+    "Column",
+    "Feature",
+    "Layout",
+    "asked_columns",
+    "choose",
+    "doubt",
+    "has_comma",
+    "label_name",
+    "missing",
+    "number_style",
+    "settled",
+]
 
 LABELS: Final = ("label", "y", "target", "class")  # what a column of labels is called, if nothing was said
 _LISTED: Final = 12  # names that a message lists
 _ELEMENT: Final = re.compile(r"(.*)\[(\d+)\]", re.DOTALL)
+
+_LONGEST: Final = 24  # characters of a value in a message
+
+
+def _written(decimal: str, group: str) -> re.Pattern[str]:
+    """Numbers as people write them: with a currency, groups of three digits, or a percent sign.
+
+    `massart.kernels.csv.plain_number` reads the same ones.
+    """
+    blank, currency = "[ \\t\u00a0\u202f]", "[$\u00a2-\u00a5\u20a0-\u20cf]"
+    before = f"(?:[+-]?{blank}*(?:{currency}{blank}*)?|{currency}{blank}*[+-]?{blank}*)"
+    groups = f"[0-9]{{1,3}}(?P<group>{group}|['\u2019]|{blank})[0-9]{{3}}(?:(?P=group)[0-9]{{3}})*(?![0-9])"
+    digits = f"(?:(?:{groups}|[0-9]+)(?:{decimal}[0-9]*)?|{decimal}[0-9]+)(?:[eE][+-]?[0-9]+)?"
+    return re.compile(f"{blank}*{before}{digits}{blank}*(?:{currency}{blank}*)?%?")
+
+
+_WITH_POINT, _WITH_COMMA = _written(r"\.", ","), _written(",", r"\.")
 
 Kind = Literal["number", "category", "vector", "other"]
 
@@ -81,8 +113,8 @@ def choose(columns: Sequence[Column], reading: Reading, where: str, *, labelled:
         )
     if reading.columns is not None:
         return Layout(label, weight, _features_named(columns, reading, where))
-    taken = {label, weight, *_all(reading.ignore, names, reading, where, "--ignore")}
-    categories = _all(reading.categorical, names, reading, where, "--categorical")
+    taken = {label, weight, *asked_columns(reading.ignore, names, reading, where, "--ignore")}
+    categories = asked_columns(reading.categorical, names, reading, where, "--categorical")
     features: list[Feature] = []
     first = 0
     for number, column in enumerate(columns):
@@ -159,6 +191,61 @@ def label_name(names: Iterable[str]) -> str | None:
     return next((found[name] for name in LABELS if name in found), None)
 
 
+def number_style(text: str) -> str | None:
+    """How a number is written: "plain", with a decimal "point" or "comma" beside other signs, or None if it is none.
+
+    >>> [number_style(text) for text in ("-1.5e3", "$50.00", "1,234.5", "12 %", "2,5", "1.234,5 €", "12:30", "n/k")]
+    ['plain', 'point', 'point', 'point', 'comma', 'comma', None, None]
+    """
+    if is_number(text):
+        return "plain"
+    return "point" if _WITH_POINT.fullmatch(text) else "comma" if _WITH_COMMA.fullmatch(text) else None
+
+
+def has_comma(text: str) -> bool:
+    """Whether it is a number if the comma is the decimal sign.
+
+    >>> [has_comma(text) for text in ("2,5", "1.234", "1.5", "7")]
+    [True, True, False, True]
+    """
+    return _WITH_COMMA.fullmatch(text) is not None
+
+
+def doubt(where: str, column: str, texts: Sequence[str], others: tuple[int, int], remedy: str) -> str | None:
+    """A sentence if most values of a column that is read as names look like numbers; None if they do not.
+
+    `texts` are the first values that are no numbers, or are text; `others` is how many more of these there are, and
+    how many numbers. In the remedy {option} becomes what CSV needs.
+
+    >>> doubt("a.csv", "price", ["$50.00", "$7", "free"], (0, 0), "read them as numbers with `{option}`")
+    "a.csv, column 'price': 2 of the first 3 values look like numbers, as '$50.00' does, but the column is read as text,
+    each value a feature of its own; read them as numbers with `--number price`"
+    """
+    if not texts:
+        return None
+    styles = [_WITH_POINT, _WITH_COMMA]
+    pattern = max(styles, key=lambda style: sum(style.fullmatch(text) is not None for text in texts))
+    like = [text for text in texts if pattern.fullmatch(text)]
+    more, numbers = others
+    total = len(texts) + more + numbers
+    seeming = numbers + len(like) + round(more * len(like) / len(texts))
+    odd = next((text for text in texts if not pattern.fullmatch(text)), None)
+    marked = next((text for text in like if not is_number(text)), None)
+    if 2 * seeming <= total or (marked is None and (odd is None or not numbers)):
+        return None
+    why = f"as {_shown(marked)} does, but" if marked is not None else f"but as {_shown(odd or '')} does not,"
+    name = shlex.quote(column)
+    option = f"--number {name}" + (" --decimal ," if pattern is _WITH_COMMA else "")
+    return (
+        f"{where}, column {column!r}: {seeming:,} of the first {total:,} values look like numbers, {why} the column is "
+        f"read as text, each value a feature of its own; {remedy.format(option=option, name=name)}"
+    )
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _LONGEST else text[:_LONGEST] + "...")
+
+
 def missing(where: str, asked: str, names: Sequence[str], what: str, option: str) -> InvalidDataError:
     """There is no such column.
 
@@ -198,7 +285,8 @@ def _find(asked: str, names: Sequence[str], reading: Reading) -> int | None:
     return None
 
 
-def _all(asked: Sequence[str], names: Sequence[str], reading: Reading, where: str, option: str) -> set[int]:
+def asked_columns(asked: Sequence[str], names: Sequence[str], reading: Reading, where: str, option: str) -> set[int]:
+    """The columns of these names or numbers."""
     found = set()
     for one in asked:
         number = _find(one, names, reading)

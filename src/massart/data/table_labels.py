@@ -11,13 +11,17 @@ from numpy.typing import NDArray
 from massart.data.reading import Reading
 from massart.errors import InvalidDataError
 
-__all__ = ["UNKNOWN", "Labels", "as_bytes", "as_text", "is_number", "with_labels"]
+__all__ = ["NEGATIVE", "UNKNOWN", "Labels", "as_bytes", "as_text", "is_number", "with_labels"]
 
 UNKNOWN: Final = 2  # what `Labels` answers for a label that is neither of the two
 
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _WHOLE: Final = 2.0**53  # below it every whole number is a float64
 _SHOWN: Final = 40  # characters of a label in a message
+_LISTED: Final = 12  # labels that a message lists
+_USUAL: Final = frozenset((-1.0, 0.0, 1.0))
+
+NEGATIVE: Final = frozenset((-1.0, 0.0))  # where one of them is met, the other label is 1
 
 
 def as_text(value: Any) -> str:
@@ -111,23 +115,36 @@ class Labels:
 
 
 def with_labels(reading: Reading, found: Iterable[Any], where: str) -> Reading:
-    """The reading with the two labels that were `found` in the head of a file, if they are text.
+    """The reading with the two labels that were `found` in the head of a file; -1 or 0, and 1 need not be named.
+
+    Of two words the first in alphabetical order is the negative one, of two numbers the smaller.
 
     >>> with_labels(Reading(), ["spam", "ham", "spam"], "mail.parquet").labels
     ('ham', 'spam')
+    >>> with_labels(Reading(), [2.0, 1.0, 2.0], "mail.svm").labels
+    ('1', '2')
     >>> with_labels(Reading(), ["0", "1"], "mail.parquet").labels
     """
     if reading.labels is not None:
         return reading
     values = [value for value in found if Labels(None).of_value(value) != 0]
-    if not any(isinstance(value, str | bytes) and not is_number(as_text(value)) for value in values):
-        return reading
-    texts = {as_text(value) for value in values}
-    if len(texts) != 2:
-        shown = ", ".join(repr(text[:_SHOWN]) for text in sorted(texts)[:5]) + (", ..." if len(texts) > 5 else "")
-        raise InvalidDataError(
-            f"{where}: the labels must be two, but its first rows have {len(texts)} ({shown}): "
-            "say which mean -1 and +1 with --labels NEGATIVE,POSITIVE"
-        )
-    negative, positive = sorted(texts)
-    return replace(reading, labels=(negative, positive))
+    if any(isinstance(value, str | bytes) and not is_number(as_text(value)) for value in values):
+        texts = sorted({as_text(value) for value in values})
+        if len(texts) != 2:
+            raise _not_two(texts, where)
+        return replace(reading, labels=(texts[0], texts[1]))
+    every = {float(value) if isinstance(value, bool | np.bool_) else float(as_text(value)) for value in values}
+    numbers = sorted(number for number in every if np.isfinite(number))
+    if len(numbers) == 2 and not _USUAL.issuperset(numbers):
+        return replace(reading, labels=(as_text(numbers[0]), as_text(numbers[1])))
+    if len(numbers) > 2 and len(set(Labels(None).of_numbers(np.array(numbers)).tolist()) - {UNKNOWN}) < 2:
+        raise _not_two([as_text(number) for number in numbers], where)
+    return reading
+
+
+def _not_two(texts: Sequence[str], where: str) -> InvalidDataError:
+    shown = ", ".join(repr(text[:_SHOWN]) for text in texts[:_LISTED]) + (", ..." if len(texts) > _LISTED else "")
+    return InvalidDataError(
+        f"{where}: the labels must be two, but its first rows have {len(texts)} ({shown}): "
+        "say which mean -1 and +1 with --labels NEGATIVE,POSITIVE; rows with others are left out"
+    )

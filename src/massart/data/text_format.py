@@ -1,6 +1,7 @@
 """svmlight and VW text: blocks of whole lines, parsed by compiled code on all cores, handed out in order."""
 
 import queue
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,9 @@ from massart.data.flaws import sentence
 from massart.data.pipeline import in_order
 from massart.data.reading import BITS, MOST_FEATURES, Reading
 from massart.data.sources import Source
+from massart.data.table_labels import NEGATIVE, with_labels
 from massart.errors import InvalidParameterError
+from massart.kernels import flaws as flaw
 from massart.kernels.svmlight import parse_svmlight
 from massart.kernels.vw_text import parse_vw
 
@@ -24,13 +27,20 @@ _BLOCK = 2_000_000  # bytes: smaller ones cost more of everything but memory
 _WIDE = 1 << 20  # columns above which a model takes so much memory that blocks are smaller
 _ALL_ONE = np.empty(0)
 _BLANK = np.uint8(32)
+_HEADS = (1 << 16, 1 << 18, 1 << 20)  # bytes that are looked at for labels
+_NUMBER = rb"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+_SVMLIGHT_LABEL = re.compile(rb"^[ \t]*%b(?=[ \t\r#]|$)" % _NUMBER, re.MULTILINE)
+# Text before a tab does not count, and what touches the bar is a tag.
+_VW_LABEL = re.compile(rb"^(?:[^|\t\n]*\t)? *%b +[^|\n]*\|" % _NUMBER, re.MULTILINE)
 
 
 def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Reading:
-    """VW text is always hashed; svmlight's columns are counted, unless bits are given."""
+    """VW text is always hashed; svmlight's columns are counted, unless bits are given; labels are found in the head."""
     if reading.crossings and reading.format == "svmlight":
         raise InvalidParameterError("svmlight has no namespaces to cross: leave -q and --cubic out, or use VW text")
     _label_numbers(reading)
+    if labelled and reading.labels is None:
+        reading = with_labels(reading, _labels_in_head(source, reading), source.name)
     if reading.format == "vw" and reading.bits is None:
         return replace(reading, bits=BITS, features=None)
     return reading
@@ -125,7 +135,26 @@ def _flaws(name: str, block: Block, found: NDArray[np.int64], reading: Reading) 
     for line, column, code in found.tolist():
         begin = 0 if line == 1 else int(ends[line - 2]) + 1
         rest = block.text[begin + column - 1 : min(int(ends[line - 1]), begin + column + 255)].tobytes()
-        yield Flaw(name, block.line + line, column, sentence(code, rest, reading))
+        yield Flaw(name, block.line + line, column, sentence(code, rest, reading), _unknown(code, rest))
+
+
+def _unknown(code: int, rest: bytes) -> str | None:
+    """The label that a row was left out for."""
+    label = rest.split(maxsplit=1)[:1] if code in (flaw.LABEL, flaw.CLASS) else []
+    return label[0].decode("utf-8", "replace") if label and b":" not in label[0] else None
+
+
+def _labels_in_head(source: Source, reading: Reading) -> set[float]:
+    """The labels in the first lines: in 64 kB, in more if that is but one of which nothing can be said."""
+    pattern = _VW_LABEL if reading.format == "vw" else _SVMLIGHT_LABEL
+    found: set[float] = set()
+    for size in _HEADS:
+        text = source.head(size)
+        whole = text if len(text) < size else text[: text.rfind(b"\n") + 1]
+        found = {float(match[1]) for match in pattern.finditer(whole.removeprefix(b"\xef\xbb\xbf"))}
+        if len(found) > 1 or found & NEGATIVE or len(text) < size:
+            break
+    return found
 
 
 def _label_numbers(reading: Reading) -> tuple[float, float, float]:

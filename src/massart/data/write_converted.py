@@ -38,12 +38,13 @@ def convert_rows(
     workers: int = 2,
     on_flaw: Callable[[Flaw], None] = lambda flaw: None,
     on_rows: Callable[[int, float | None], None] = lambda rows, fraction: None,
+    on_doubt: Callable[[str], None] = lambda words: None,
 ) -> Converted:
     r"""Write the rows of files, folders, patterns or standard input ("-") to one file; "-" is standard output.
 
     Without `labelled`, rows need no label. `weighted` is that of `write_rows`; by default, whatever is needed. With
     `strict`, a malformed row is an error, and nothing is written. `on_rows` is told how many rows there were so far,
-    and which share of the input that is, if it is known.
+    and which share of the input that is, if it is known; `on_doubt`, what is to be said of a column (`Reader.doubts`).
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -59,6 +60,8 @@ def convert_rows(
                 raise InvalidParameterError(f"{out} is what is to be read: give another name")
     chosen = format_to_write(out, to)
     reader = Reader(sources, reading, workers=workers, labelled=labelled, tags=chosen == "vw")
+    for words in reader.doubts():
+        on_doubt(words)
     if chosen in TABLES:
         reader.with_width()
     flawed = 0

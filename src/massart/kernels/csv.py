@@ -29,7 +29,11 @@ from massart.kernels.decimal import NOT_FINITE, OK, parse_number, scan_number
 from massart.kernels.distinct import TABLE, merge_row
 from massart.kernels.murmur import short_murmur3, vw_hash
 
-LEFT_OUT, LABEL, WEIGHT, NUMBER, CATEGORY = range(5)  # what a column is
+# What a column is; the last two are numbers as people write them, with a decimal point or a decimal comma.
+LEFT_OUT, LABEL, WEIGHT, NUMBER, CATEGORY, WITH_POINT, WITH_COMMA = range(7)
+_NO_MARK, _BLANK, _CURRENCY, _GROUP, _PERCENT = range(5)
+_LONGEST_WRITTEN = np.uint64(400)  # bytes
+_ZERO, _PLUS, _MINUS, _COMMA, _POINT = (np.uint8(ord(c)) for c in "0+-,.")
 
 
 @njit(cache=True)
@@ -82,6 +86,151 @@ def _number(text: Any, begin: Any, end: Any) -> Any:
     value, status = parse_number(text, np.int64(begin), np.int64(end))
     if status == OK or is_missing(text, begin, end):
         return value, flaw.TOO_LARGE if abs(value) > flaw.LARGEST else 0
+    return 0.0, flaw.NOT_FINITE if status == NOT_FINITE else flaw.NUMBER
+
+
+@njit(cache=True)
+def _mark(text: Any, p: Any, end: Any) -> Any:
+    """(what, bytes) of a sign at p that numbers are written with: a blank, a currency, an apostrophe, a percent."""
+    first = text[p]
+    if first == np.uint8(32) or first == np.uint8(9):
+        return _BLANK, ONE
+    if first == np.uint8(36):  # the dollar
+        return _CURRENCY, ONE
+    if first == np.uint8(39):
+        return _GROUP, ONE
+    if first == np.uint8(37):
+        return _PERCENT, ONE
+    two, three = np.uint64(2), np.uint64(3)
+    if first == np.uint8(0xC2) and p + two <= end:
+        if text[p + ONE] == np.uint8(0xA0):  # a blank that does not break
+            return _BLANK, two
+        if np.uint8(0xA2) <= text[p + ONE] <= np.uint8(0xA5):  # cent, pound, currency, yen
+            return _CURRENCY, two
+    if first == np.uint8(0xE2) and p + three <= end:
+        second, third = text[p + ONE], text[p + two]
+        if second == np.uint8(0x80) and third == np.uint8(0xAF):  # a narrow blank
+            return _BLANK, three
+        if second == np.uint8(0x80) and third == np.uint8(0x99):  # a typographic apostrophe
+            return _GROUP, three
+        if (second == np.uint8(0x82) and third >= np.uint8(0xA0)) or (
+            second == np.uint8(0x83) and third <= np.uint8(0x8F)
+        ):  # the block of currency signs
+            return _CURRENCY, three
+    return _NO_MARK, np.uint64(0)
+
+
+@njit(cache=True)
+def _digits_from(text: Any, p: Any, end: Any) -> Any:
+    """How many digits stand from p on."""
+    q = p
+    while q < end and text[q] - _ZERO < np.uint8(10):
+        q += ONE
+    return q - p
+
+
+@njit(cache=True)
+def _copy(text: Any, p: Any, count: Any, out: Any, n: Any) -> Any:
+    """Where the next byte goes once `count` bytes from p on are in `out` from n on."""
+    for k in range(count):
+        out[n + k] = text[p + k]
+    return n + count
+
+
+@njit(cache=True)
+def _prefix(text: Any, begin: Any, end: Any, decimal: Any, out: Any) -> Any:
+    """(where the digits may begin, bytes of `out`, whether it is sound): at most one sign and one currency."""
+    p, n, currencies = begin, np.uint64(0), 0
+    while p < end and text[p] - _ZERO >= np.uint8(10) and text[p] != decimal:
+        mark, size = _mark(text, p, end)
+        if text[p] == _PLUS or text[p] == _MINUS:
+            size = ONE
+            n = _copy(text, p, ONE, out, n)
+        elif mark == _CURRENCY:
+            currencies += 1
+        elif mark != _BLANK:
+            return p, n, False
+        p += size
+    return p, n, n <= ONE and currencies <= 1
+
+
+@njit(cache=True)
+def _groups(text: Any, p: Any, end: Any, decimal: Any, out: Any, n: Any) -> Any:
+    """(where the whole number ends, bytes of `out`) of a number that begins at p, with marks between its groups."""
+    count, three = _digits_from(text, p, end), np.uint64(3)
+    n = _copy(text, p, count, out, n)
+    p += count
+    first, width = p, np.uint64(0)  # of the mark after the first group
+    while p < end and np.uint64(0) < count <= three:
+        mark, size = _mark(text, p, end)
+        if mark not in (_BLANK, _GROUP) and (text[p] not in (_COMMA, _POINT) or text[p] == decimal):
+            break
+        size = max(size, ONE)
+        width = size if width == 0 else width
+        same = size == width and _digits_from(text, p + size, end) == three
+        for k in range(size):
+            same = same and text[p + k] == text[first + k]
+        if not same:
+            break
+        n = _copy(text, p + size, three, out, n)
+        p += size + three
+    return p, n
+
+
+@njit(cache=True)
+def _suffix(text: Any, p: Any, end: Any) -> bool:
+    """Whether nothing follows a number but blanks, one currency, and a percent sign at the very end."""
+    currencies = 0
+    while p < end:
+        mark, size = _mark(text, p, end)
+        currencies += mark == _CURRENCY
+        if mark in (_NO_MARK, _GROUP) or currencies > 1 or (mark == _PERCENT and p + size < end):
+            return False
+        p += size
+    return True
+
+
+@njit(cache=True)
+def plain_number(text: Any, begin: Any, end: Any, decimal: Any, out: Any) -> Any:
+    """Bytes of `out` that are the number at text[begin:end] without its currency, groups and percent; 0 if it is none.
+
+    Groups have three digits each and one and the same mark between them: an apostrophe, a blank, or the comma or point
+    that is not the decimal sign. `massart.data.table_columns.number_style` knows the same numbers.
+    """
+    nothing = np.uint64(0)
+    if end - begin > _LONGEST_WRITTEN:
+        return nothing
+    p, n, good = _prefix(text, begin, end, decimal, out)
+    if not good:
+        return nothing
+    before = n
+    p, n = _groups(text, p, end, decimal, out, n)
+    digits = n - before
+    if p < end and text[p] == decimal:
+        out[n] = _POINT
+        count = _digits_from(text, p + ONE, end)
+        n = _copy(text, p + ONE, count, out, n + ONE)
+        p, digits = p + ONE + count, digits + count
+    if digits == 0:
+        return nothing
+    if p + ONE < end and (text[p] == np.uint8(101) or text[p] == np.uint8(69)):
+        size = ONE + (ONE if text[p + ONE] == _PLUS or text[p + ONE] == _MINUS else nothing)
+        count = _digits_from(text, p + size, end)
+        if count > 0:
+            n = _copy(text, p, size + count, out, n)
+            p += size + count
+    return n if _suffix(text, p, end) else nothing
+
+
+@njit(cache=True)
+def _written(text: Any, begin: Any, end: Any, decimal: Any, out: Any) -> Any:
+    """(value, flaw or 0) of a field in a column of numbers as people write them."""
+    if is_missing(text, begin, end):
+        return 0.0, 0
+    size = plain_number(text, begin, end, decimal, out)
+    if size > 0:
+        return _number(out, np.uint64(0), size)
+    status = parse_number(text, np.int64(begin), np.int64(end))[1]
     return 0.0, flaw.NOT_FINITE if status == NOT_FINITE else flaw.NUMBER
 
 
@@ -168,6 +317,8 @@ def _any_record(text: Any, p: Any, separator: Any, columns: Any, how: Any, scrat
                     lines += text[i] == NEWLINE
             if kind == NUMBER:
                 value, wrong = _number(text, begin, end)
+            elif kind in (WITH_POINT, WITH_COMMA):
+                value, wrong = _written(text, begin, end, _COMMA if kind == WITH_COMMA else _POINT, scratch)
             elif kind == WEIGHT:
                 weight, status = parse_number(text, np.int64(begin), np.int64(end))
                 wrong = 0 if status == OK and _is_importance(weight) else flaw.WEIGHT

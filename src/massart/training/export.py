@@ -4,7 +4,6 @@ import json
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from massart.data.formats import suffix_of
 from massart.data.write_file import Target, writing
 from massart.errors import InvalidParameterError
+from massart.learners.summary import certificate_facts
 from massart.training.opened import OpenedModel, open_any
 
 __all__ = ["MODEL_FORMATS", "export_model", "facts"]
@@ -76,7 +76,7 @@ def facts(opened: OpenedModel) -> dict[str, Any]:
             "rounds": rounds,
             "mistakes": mistakes,
             "error": mistakes / rounds if rounds else None,
-            "certificate": asdict(opened.learner.certificate()),
+            "certificate": certificate_facts(opened.learner.certificate()),
             "noise_rate": opened.learner.lower_noise_rate(),
         }
     plain: dict[str, Any] = finite(found)

@@ -1,4 +1,4 @@
-"""What a model file tells: what it is, how it was trained, what it promises, which features are heaviest."""
+"""What a model file tells: what it is, how it was trained, what is guaranteed of it, which features are heaviest."""
 
 import os
 from collections.abc import Sequence

@@ -84,16 +84,19 @@ class Lesson:
         order = self._order(part)
         scores = self._pupil.learn(part, order)
         taken: Any = slice(None) if order is None else order.astype(np.int64)
-        wrong = (scores >= 0.0) != (part.y[taken] > 0)
+        plus = part.y[taken] > 0
+        wrong = (scores >= 0.0) != plus
         weight = part.weight[taken] if part.weight.size else part.weight
-        mistakes = int(np.count_nonzero(wrong))
+        mistakes, positive = int(np.count_nonzero(wrong)), int(np.count_nonzero(plus))
         progress.read += len(part)
         progress.rounds += scores.size
         progress.weight += float(weight.sum()) if weight.size else scores.size
         progress.wrong += float(weight[wrong].sum()) if weight.size else mistakes
+        progress.weight_positive += float(weight[plus].sum()) if weight.size else positive
         if progress.passed == 1:
             progress.learned += scores.size
             progress.mistakes += mistakes
+            progress.positive += positive
         if scores.size:
             self._watcher.step(Step(part, order, scores, wrong, weight))
         return scores, order

@@ -45,17 +45,25 @@ def open_training(
     (100, True)
     """
     settings, reading = settings or Settings(), reading or Reading()
+    labels_given = reading.labels is not None
     _check_places(data, model, predictions, resume=resume)
     begin: Saved | None = None
     if initial is not None:
         begin = open_model(initial)
         settings = settings.going_on(begin.meta.get("parameters", {}), str(initial))
         reading = reading_with(begin.reading, reading, str(initial))
-    reader = Reader(find_sources(list(data)), reading, workers=workers, tags=predictions is not None)
-    _check_pipes(reader.sources, settings)
+    sources = find_sources(list(data))
+    _check_pipes(sources, settings)
+    reader = Reader(
+        sources,
+        reading,
+        workers=workers,
+        tags=predictions is not None,
+        find_labels=begin is None,
+    )
     holdout = None
     if isinstance(settings.holdout, str):
-        holdout = Reader(find_sources([settings.holdout]), reader.reading, workers=workers)
+        holdout = Reader(find_sources([settings.holdout]), reader.reading, workers=workers, find_labels=False)
         if settings.passes > 1:
             _once_only(holdout.sources, "the holdout is read again after every pass")
     training = Training(
@@ -66,10 +74,14 @@ def open_training(
         predictions=predictions,
         as_scores=as_scores,
         holdout=holdout,
+        labels_given=labels_given,
+        warnings=reader.doubts() if begin is None else [],
         watcher=watcher,
         stopped=stopped,
     )
     _settle_checkpoint(training, watcher or Watcher(), resume=resume)
+    for words in training.warnings:
+        (watcher or Watcher()).note(words)
     return training
 
 

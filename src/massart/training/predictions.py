@@ -119,15 +119,15 @@ class PredictionFile:
             if self.partial != self.path:
                 self.partial.replace(self.path)
 
-    def abandon(self) -> None:
-        """Leave what a checkpoint counts on, and nothing if there is none."""
+    def abandon(self, *, whole: bool = False) -> None:
+        """Leave what a checkpoint counts on, and nothing if there is none, or if `whole`."""
         with contextlib.suppress(OSError):
             if self._file is not None:
                 with contextlib.suppress(OSError):
                     self._file.close()
             if self.partial == self.path:
                 return
-            if self._kept:
+            if self._kept and not whole:
                 os.truncate(self.partial, self._kept)
             else:
                 self.partial.unlink()

@@ -7,10 +7,12 @@ from typing import Any
 from massart.data.chunk import Flaw, Position
 from massart.errors import ModelFileError
 
-__all__ = ["FINISH", "LEARN", "MEASURE", "Progress"]
+__all__ = ["FINISH", "LEARN", "MEASURE", "OTHER_LABELS", "Progress"]
 
 LEARN, MEASURE, FINISH = "learn", "measure", "finish"  # the rows; the rows kept apart; the model file
+OTHER_LABELS = "others"
 _MOST_KINDS = 20  # of flaws that are told apart
+_MOST_LABELS, _LONGEST_LABEL = 20, 40  # unknown labels that are counted one by one; characters of one
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
@@ -30,17 +32,20 @@ class Progress:
     # Of the first pass:
     learned: int = 0
     mistakes: int = 0
+    positive: int = 0  # of those learned, with the positive label
     unlabelled: int = 0
     weightless: int = 0
     held_out: int = 0
     width: int = 0  # columns seen
     flaws: dict[str, int] = field(default_factory=dict)  # rows left out, by kind
+    unknown_labels: dict[str, int] = field(default_factory=dict)  # those of them left out for their label, by label
     output: str = ""  # where the answers of the first pass go, and how
     predictions: int = 0  # bytes written there, if it is a file
     # Of the pass under way, as sums of importances:
     rounds: int = 0
     weight: float = 0.0
     wrong: float = 0.0
+    weight_positive: float = 0.0
     # Of the rows kept apart: (rows, mistakes) after each pass, and of the measurement under way.
     holdout: list[tuple[int, int]] = field(default_factory=list)
     measured: tuple[int, int] = (0, 0)
@@ -55,6 +60,7 @@ class Progress:
         try:
             found = cls(**given)
             found.position = Position(*given["position"])
+            found.positive, found.unknown_labels = int(given["positive"]), dict(given["unknown_labels"])
             found.holdout = [(int(rows), int(wrong)) for rows, wrong in given["holdout"]]
             found.measured = (int(given["measured"][0]), int(given["measured"][1]))
         except (TypeError, KeyError, ValueError, IndexError) as error:
@@ -86,10 +92,15 @@ class Progress:
         if kind not in self.flaws and len(self.flaws) >= _MOST_KINDS:
             kind = "other flaws"
         self.flaws[kind] = self.flaws.get(kind, 0) + 1
+        if flaw.label is not None:
+            label = flaw.label[:_LONGEST_LABEL]
+            if label not in self.unknown_labels and len(self.unknown_labels) >= _MOST_LABELS:
+                label = OTHER_LABELS
+            self.unknown_labels[label] = self.unknown_labels.get(label, 0) + 1
 
     def next_phase(self, phase: str, passed: int) -> None:
         """Begin a pass, a measurement or the end."""
         self.phase, self.passed = phase, passed
         self.position, self.read, self.measured = Position(), 0, (0, 0)
         if phase == LEARN:
-            self.rounds, self.weight, self.wrong = 0, 0.0, 0.0
+            self.rounds, self.weight, self.wrong, self.weight_positive = 0, 0.0, 0.0, 0.0

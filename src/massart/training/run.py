@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,22 @@ from massart.training.lesson import Lesson
 from massart.training.predictions import PredictionFile, Sink
 from massart.training.progress import FINISH, LEARN, MEASURE, Progress
 from massart.training.pupil import Pupil
-from massart.training.saved import Saved, class_names, class_values, write_classifier
+from massart.training.saved import Saved, class_names, class_values, label_words, write_classifier
 from massart.training.settings import Settings
-from massart.training.summary import Summary, peak_memory
+from massart.training.summary import Summary, peak_memory, printable
 from massart.training.watching import Watcher
 
 __all__ = ["Training"]
 
+_COUNTS = (  # that a model file tells of its training
+    *("learned", "mistakes", "positive", "unlabelled", "weightless"),
+    *("held_out", "flaws", "holdout", "best_pass"),
+)
 _TEXTS = ("svmlight", "vw", "csv", "jsonl")  # formats whose positions count bytes
+
+
+class _RefusedError(InvalidDataError):
+    """The labels are not two, so that there is nothing to go on with either."""
 
 
 class Training:
@@ -38,6 +46,8 @@ class Training:
     begin : a model to go on from.
     predictions : where the answers given before learning go, one line per row.
     holdout : reads the rows that measure the error, where they are a file of their own.
+    labels_given : whether somebody said which two labels to tell apart, so that others may be left out.
+    warnings : what is to be said of the data, for the summary.
     """
 
     def __init__(
@@ -50,6 +60,8 @@ class Training:
         predictions: Path | Sink | None = None,
         as_scores: bool = False,
         holdout: Any = None,
+        labels_given: bool = False,
+        warnings: Sequence[str] = (),
         watcher: Watcher | None = None,
         stopped: Callable[[], int | None] = lambda: None,
     ) -> None:
@@ -63,6 +75,8 @@ class Training:
         self.progress.output = output_name(predictions, as_scores=as_scores)
         self._sink: Sink | None = None
         self._holdout = holdout
+        self.warnings = tuple(warnings)
+        self._labels_given, self._goes_on = labels_given, begin is not None
         self._watcher = watcher or Watcher()
         self._stopped = stopped
         self._worked = [0, 0]  # rows learned and bytes read by this process
@@ -103,6 +117,12 @@ class Training:
                 if not self._phase():
                     return self._interrupted(begun)
             self._finish()
+        except _RefusedError:
+            if isinstance(self._sink, PredictionFile):
+                self._sink.abandon(whole=True)
+            if self.checkpoint is not None:  # nobody could go on from it to a better end
+                self.checkpoint.unlink(missing_ok=True)
+            raise
         except BaseException:
             if isinstance(self._sink, PredictionFile):
                 self._sink.abandon()
@@ -150,8 +170,8 @@ class Training:
     def _next_phase(self) -> None:
         progress, passes = self.progress, self.settings.passes
         if progress.phase == LEARN:
-            if progress.learned == 0:
-                raise InvalidDataError(f"there is nothing to learn: {self._why_nothing()}")
+            if progress.passed == 1:
+                self._check_labels()
             if self.settings.holdout is not None:
                 progress.next_phase(MEASURE, progress.passed)
                 return
@@ -168,12 +188,44 @@ class Training:
             self.pupil.keep()
         progress.next_phase(FINISH, progress.passed)
 
+    def _check_labels(self) -> None:
+        """Refuse a training that has not told two labels apart, or was of the lesser part of the rows."""
+        progress = self.progress
+        unknown = sum(progress.unknown_labels.values())
+        labelled = progress.learned + progress.held_out + progress.weightless + unknown
+        if progress.learned == 0:
+            raise _RefusedError(f"there is nothing to learn: {self._why_nothing()}")
+        if 2 * unknown > labelled and not self._labels_given:
+            raise _RefusedError(
+                f"{unknown:,} of {labelled:,} rows with a label were left out for it, as two labels are told apart: "
+                f"{self._labels_seen()}; no model is written"
+            )
+        if progress.positive in (0, progress.learned) and not self._goes_on:
+            raise _RefusedError(
+                f"two labels are told apart, but the {progress.learned:,} rows learned have only one: "
+                f"{self._labels_seen()}, and give rows of both; no model is written"
+            )
+
+    def _labels_seen(self) -> str:
+        """Which labels there were, how often, and what to do about them."""
+        progress = self.progress
+        negative, positive = label_words(self.reader.reading)
+        seen = {negative: progress.learned - progress.positive, positive: progress.positive}
+        others = progress.unknown_labels.items()
+        counts = [*((label, count) for label, count in seen.items() if count), *others]
+        words = ", ".join(
+            f"{printable(label)} ({count:,} {'row' if count == 1 else 'rows'})" for label, count in counts
+        )
+        return f"the labels are {words}; name the two with --labels NEGATIVE,POSITIVE"
+
     def _why_nothing(self) -> str:
         progress = self.progress
         names = ", ".join(source.name for source in self.reader.sources[:3])
         if not (progress.read or progress.flaws):
             return f"{names} holds no row"
         why = f"of the rows of {names}, {progress.flawed:,} have flaws and {progress.unlabelled:,} no label"
+        if progress.unknown_labels:
+            return f"{why}; {self._labels_seen()}"
         return f"{why}; the first flaw is of the kind: {next(iter(progress.flaws))}" if progress.flaws else why
 
     def _open_predictions(self) -> None:
@@ -189,8 +241,7 @@ class Training:
 
     def _training(self, *, complete: bool) -> dict[str, Any]:
         progress = self.progress
-        counts = ("learned", "mistakes", "unlabelled", "weightless", "held_out", "flaws", "holdout", "best_pass")
-        run = {**self.identity, **{name: getattr(progress, name) for name in counts}}
+        run = {**self.identity, **{name: getattr(progress, name) for name in _COUNTS}}
         return {"complete": complete, "runs": [*self._runs, run]}
 
     def _write(self, path: Path, *, complete: bool) -> None:
@@ -239,6 +290,9 @@ class Training:
         return Summary(
             rows=progress.learned,
             mistakes=progress.mistakes,
+            positive=progress.positive,
+            labels=label_words(self.reader.reading),
+            answers=class_names(self.classes),
             passes=progress.passed,
             certificate=pupil.first.certificate() if pupil.first is not None else None,
             noise_rate=pupil.first.lower_noise_rate() if pupil.first is not None else None,
@@ -254,6 +308,7 @@ class Training:
             rows_per_second=self._worked[0] / seconds,
             megabytes_per_second=read / seconds / 1e6,
             peak_memory=peak_memory(),
+            warnings=self.warnings,
             model=None if stopped or self.model is None else str(self.model),
             checkpoint=checkpoint,
             stopped=stopped,

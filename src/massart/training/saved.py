@@ -19,7 +19,7 @@ from massart.training.identity import digest
 from massart.training.pupil import Pupil, fitted
 from massart.training.settings import Learner, Settings
 
-__all__ = ["Saved", "class_names", "class_values", "open_model", "reading_with", "write_classifier"]
+__all__ = ["Saved", "class_names", "class_values", "label_words", "open_model", "reading_with", "write_classifier"]
 
 _FIRST, _AGAIN, _KEPT = "learner.", "further.", "kept"
 
@@ -133,6 +133,15 @@ def class_values(reading: Reading) -> list[Any]:
         except ValueError:
             continue
     return list(reading.labels)
+
+
+def label_words(reading: Reading) -> tuple[str, str]:
+    """How the rows name the two classes.
+
+    >>> label_words(Reading()), label_words(Reading(labels=("1", "2")))
+    (('-1 or 0', '1'), ('1', '2'))
+    """
+    return ("-1 or 0", "1") if reading.labels is None else reading.labels
 
 
 def class_names(classes: list[Any]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What a training came to: errors against the promise, rows left out, speed and memory."""
+"""What a training came to: errors against the mistake bound, rows left out, speed and memory."""
 
 import resource
 import sys
@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from massart.learners.certificate import Certificate
+from massart.learners.summary import certificate_facts, noise_rate_words
 
-__all__ = ["Summary", "peak_memory"]
+__all__ = ["Summary", "peak_memory", "printable"]
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,9 @@ class Summary:
 
     rows: int  # learned in the first pass, each predicted before it was learned
     mistakes: int
+    positive: int  # rows with the positive label
+    labels: tuple[str, str]  # the negative and the positive one, as the rows have them
+    answers: tuple[str, str]  # and as predictions name them
     passes: int
     certificate: Certificate | None  # of all rounds of the model; None if nothing was learned
     noise_rate: float | None  # a lower confidence limit
@@ -33,6 +37,7 @@ class Summary:
     rows_per_second: float
     megabytes_per_second: float
     peak_memory: float  # megabytes
+    warnings: tuple[str, ...] = ()  # about the data
     model: str | None = None  # where it lies
     checkpoint: str | None = None  # where to go on from
     stopped: int | None = None  # the signal that ended it before its time
@@ -43,6 +48,16 @@ class Summary:
         return self.mistakes / self.rows if self.rows else None
 
     @property
+    def constant(self) -> str:
+        """The label of more rows, which is the best constant answer; of equals, the negative one."""
+        return self.answers[2 * self.positive > self.rows]
+
+    @property
+    def constant_error(self) -> float | None:
+        """Mistakes per row of always giving that answer."""
+        return min(self.positive, self.rows - self.positive) / self.rows if self.rows else None
+
+    @property
     def holdout_error(self) -> float | None:
         """Of the weights in the model, on the rows kept apart."""
         rows, wrong = self.holdout[(self.best_pass or 0) - 1] if self.holdout else (0, 0)
@@ -51,7 +66,10 @@ class Summary:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return asdict(self) | {
+            "certificate": None if self.certificate is None else certificate_facts(self.certificate),
             "error": self.error,
+            "constant": self.constant,
+            "constant_error": self.constant_error,
             "holdout_error": self.holdout_error,
             "flawed": sum(self.flaws.values()),
             "flaws": dict(self.flaws),
@@ -60,9 +78,9 @@ class Summary:
 
     def lines(self) -> list[str]:
         """One fact per line, aligned, for people."""
-        facts = [("learned", self._learned()), ("error", self._error())]
+        facts = [("learned", self._learned()), ("labels", self._labels()), ("error", self._error())]
         if self.certificate is not None and self.noise_rate is not None:
-            facts += [("promise", _promise(self.certificate)), ("noise rate", _noise_rate(self.noise_rate))]
+            facts += [("bound", self.certificate.sentence), ("noise rate", noise_rate_words(self.noise_rate))]
         if self.holdout:
             facts.append(("holdout", self._holdout()))
         if left_out := self._left_out():
@@ -79,10 +97,16 @@ class Summary:
     def _learned(self) -> str:
         return f"{_count(self.rows, 'row')}, {'one pass' if self.passes == 1 else f'{self.passes:,} passes'}"
 
+    def _labels(self) -> str:
+        negative, positive = map(printable, self.labels)
+        counts = _count(self.rows - self.positive, "row"), _count(self.positive, "row")
+        return f"negative {negative} ({counts[0]}), positive {positive} ({counts[1]})"
+
     def _error(self) -> str:
-        if self.error is None:
+        if self.error is None or self.constant_error is None:
             return "nothing was learned"
-        return f"{self.error:.2%}: {_count(self.mistakes, 'mistake')}, each row predicted before it was learned"
+        mistakes = f"{_count(self.mistakes, 'mistake')}, each row predicted before it was learned"
+        return f"{self.error:.2%}: {mistakes}; {self.constant_error:.2%} by always answering {printable(self.constant)}"
 
     def _holdout(self) -> str:
         if self.holdout_error is None:
@@ -107,23 +131,17 @@ class Summary:
         )
 
 
+def printable(label: str) -> str:
+    r"""A label from a file, safe to print.
+
+    >>> printable("yes"), printable("\x1b[31m")
+    ('yes', "'\\x1b[31m'")
+    """
+    return label if label.isprintable() else repr(label)
+
+
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _promise(certificate: Certificate) -> str:
-    sign, verdict = ("<=", "holds") if certificate.holds else (">", "broken, the stream is not what was declared")
-    if not certificate.holds and certificate.mistakes <= certificate.confident_mistake_bound:
-        sign = "<="  # no expert's own mistakes agree with its own parameters
-    told = f"noise rate {certificate.noise_rate:g}, margin {certificate.margin:.2g}"
-    return (
-        f"mistakes {certificate.mistakes:,.0f} {sign} bound {certificate.confident_mistake_bound:,.0f} at "
-        f"{certificate.confidence:.0%}: {verdict} ({told})"
-    )
-
-
-def _noise_rate(rate: float) -> str:
-    return f"{rate:g} or more" if rate < 0.5 else "no rate below one half agrees with the mistakes"
 
 
 def peak_memory() -> float:

@@ -8,7 +8,7 @@ from massart.arena.report.wording import (
     count,
     failures,
     fewer_seeds,
-    promise_words,
+    own_bound_words,
     rate,
     signed,
     verdict_words,
@@ -41,8 +41,8 @@ def overview_section(race: Race) -> str:
         lines.append(f"<tr>{_row_head(name, ours)}{''.join(map(_overview_cell, standings))}</tr>")
     return f"""<section id="overview">
 <h2>Overview</h2>
-<p>Told the noise rate and the margin, a learner can stay below the bound whatever the adversary does. Most learners
-promise nothing of the kind; here all are held to the same line.</p>
+<p>With noise rate and margin known, a learner can stay below the bound whatever the adversary does. Most learners
+have no such guarantee; here all are held to the same line.</p>
 <div class="scroll" tabindex="0" role="region" aria-label="Mistakes per round of every learner in every world">
 <table class="grid"><caption><span>Mistakes per round, mean over seeds, fewest on average first. ✓ the mean kept
 below the bound, ✗ it broke the bound; no mark: there is no bound, or it says nothing yet.</span></caption>
@@ -82,7 +82,7 @@ def world_section(index: int, world: WorldResult, styles: dict[str, Style], show
 
 
 def _standings_table(world: WorldResult) -> str:
-    heads = ("mistakes", "least – most", "per round", "over noise", "untrue rate", "angle", "own promise")
+    heads = ("mistakes", "min – max", "per round", "over noise", "untrue rate", "angle", "own bound")
     lines = []
     bound_line = ""
     if world.bound is not None:
@@ -123,7 +123,7 @@ def _standing_line(standing: Standing) -> str:
             signed(standing.excess),
             rate(standing.clean_mistakes / standing.rounds),
             "–" if standing.angle is None else f"{standing.angle:.0f}°",
-            promise_words(standing),
+            own_bound_words(standing),
         )
     head = _row_head(standing.learner, standing.ours)
     return f'<tr>{head}<td class="words">{verdict}</td>{"".join(map(_cell, cells))}</tr>'

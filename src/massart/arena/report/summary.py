@@ -5,7 +5,7 @@ All learners of a world are held to one line, the reference bound of Theorem 1(a
     noise_rate T + f / margin^2,
 
 which a learner that is told noise rate, margin and horizon is certain to keep on average. It bounds an expectation,
-so it is the mean over seeds that is compared with it. Learners of ours carry a promise of their own besides.
+so it is the mean over seeds that is compared with it. Learners of ours have a bound of their own besides.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ class Verdict(StrEnum):
 
     KEPT = "kept"
     BROKE = "broke"
-    EMPTY = "says nothing yet"  # the bound is no smaller than the number of rounds
+    EMPTY = "says nothing yet"  # the bound is at least half the rounds, which a coin gets wrong
     NONE = "no bound"  # the world has no margin
     STOPPED = "stopped early"
     FAILED = "failed"
@@ -63,8 +63,9 @@ class Standing:
     excess: float
     verdict: Verdict
     seeds_above: int  # runs above the reference bound
-    promise: float | None  # the learner's own bound, None if it has none
-    promise_kept: bool | None
+    own_bound: float | None  # the learner's own, None if it has none
+    own_bound_kept: bool | None  # None if it says nothing yet
+    contradicted: bool  # whether the certificate of any seed says that the declaration is not true
     error: str | None
     curve: Curve
 
@@ -203,7 +204,7 @@ def _standing(learner: str, runs: dict[int, list[Row]], rounds: int, bound: floa
     ours, own = is_ours(learner), there[0]["bound"]
     # Rows of a learner without a theorem carry the reference bound.
     reference = None if own is None else theory.fixed_mistake_bound(there[0]["noise_rate"], there[0]["margin"], reached)
-    promise = own if ours or own != reference else None
+    own_bound = own if ours or own != reference else None
     return Standing(
         learner=learner,
         ours=ours,
@@ -217,8 +218,9 @@ def _standing(learner: str, runs: dict[int, list[Row]], rounds: int, bound: floa
         excess=mistakes - there[0]["noise_rate"] * reached,
         verdict=_verdict(error, reached < rounds, mistakes, rounds, bound),
         seeds_above=0 if bound is None else sum(row["mistakes"] > bound for row in there),
-        promise=promise,
-        promise_kept=None if promise is None or promise >= reached else mistakes <= promise,
+        own_bound=own_bound,
+        own_bound_kept=None if own_bound is None or own_bound >= reached / 2 else mistakes <= own_bound,
+        contradicted=ours and any(row["holds"] is not None and not row["holds"] for row in there),
         error=error,
         curve=_curve(runs),
     )
@@ -231,7 +233,7 @@ def _verdict(error: str | None, short: bool, mistakes: float, rounds: int, bound
         return Verdict.STOPPED
     if bound is None:
         return Verdict.NONE
-    if bound >= rounds:
+    if bound >= rounds / 2:
         return Verdict.EMPTY
     return Verdict.KEPT if mistakes <= bound else Verdict.BROKE
 

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from massart.arena.report.rows import Row
 from massart.arena.report.summary import Race, Standing, Verdict, WorldResult, summarise
-from massart.arena.report.wording import count, failures, fewer_seeds, promise_words, rate, signed, verdict_words
+from massart.arena.report.wording import count, failures, fewer_seeds, own_bound_words, rate, signed, verdict_words
 
 __all__ = ["by_learner", "by_world", "table"]
 
@@ -24,14 +24,14 @@ _STYLES = {
 def table(rows: Sequence[Row]) -> Table:
     """One line per world and learner, fewest mistakes first.
 
-    The bound is the reference of Theorem 1(a) of docs/theory.md, the verdict that of the mean over seeds; `promise`
-    is the learner's own bound, where it has one.
+    The bound is the reference of Theorem 1(a) of docs/theory.md, the verdict that of the mean over seeds; `own
+    bound` is the one that the learner's own theorem gives, where it has one.
     """
     race = summarise(rows)
     result = Table(title="Mistakes, mean over seeds", title_justify="left", header_style="bold")
     result.add_column("world", overflow="fold")
     result.add_column("learner", no_wrap=True)
-    for name in ("mistakes", "per round", "over noise", "promise"):
+    for name in ("mistakes", "per round", "over noise", "own bound"):
         result.add_column(name, justify="right")
     result.add_column("bound", overflow="fold")
     for world in race.worlds:
@@ -58,7 +58,7 @@ def _line_of_bound(world: WorldResult) -> list[Text]:
 
 def _line(standing: Standing) -> list[Text]:
     name = Text(standing.learner, style="bold" if standing.ours else "")
-    numbers = count(standing.mistakes), rate(standing.rate), signed(standing.excess), promise_words(standing)
+    numbers = count(standing.mistakes), rate(standing.rate), signed(standing.excess), own_bound_words(standing)
     if not standing.rounds:
         numbers = ("–",) * 4
     return [name, *map(Text, numbers), Text(verdict_words(standing), style=_STYLES[standing.verdict])]

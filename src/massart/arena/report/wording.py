@@ -8,7 +8,7 @@ __all__ = [
     "count",
     "failures",
     "headline",
-    "promise_words",
+    "own_bound_words",
     "rate",
     "signed",
     "size_words",
@@ -70,18 +70,20 @@ def failures(world: WorldResult) -> list[str]:
     return [f"{s.learner} failed at round {count(s.rounds)}: {s.error}" for s in world.standings if s.error]
 
 
-def promise_words(standing: Standing) -> str:
-    """What the learner itself promises, as a number of mistakes."""
-    if standing.promise is None:
+def own_bound_words(standing: Standing) -> str:
+    """What the learner's own theorem bounds its expected mistakes by, and whether its certificate contradicts it."""
+    if standing.own_bound is None:
         return "–"
-    if standing.promise_kept is None:
-        return "nothing yet"
-    return count(standing.promise) if standing.promise_kept else f"{count(standing.promise)}, broken"
+    if standing.contradicted:
+        return f"{count(standing.own_bound)}, contradicts the declaration"
+    if standing.own_bound_kept is None:
+        return "says nothing yet"
+    return count(standing.own_bound) if standing.own_bound_kept else f"{count(standing.own_bound)}, exceeded"
 
 
 def headline(race: Race) -> str:
     """The race in a sentence or two: who stayed below the bound, in how many of the worlds where it says something."""
-    judged = [world for world in race.worlds if world.bound is not None and world.bound < world.rounds]
+    judged = [world for world in race.worlds if world.bound is not None and world.bound < world.rounds / 2]
     if not judged:
         return "No bound says anything yet in these worlds: let the race run longer."
     ours = [name for name in race.learners if any(s.ours for _, s in race.standings_of(name))]
