@@ -161,7 +161,9 @@ def test_majority_answers_what_predict_says(width, options):
         assert [1 if score >= 0 else -1 for score in given] == answers
         mistakes += answers[0] != label
     for pool in pools:
-        assert pool.mistakes == mistakes == pool._t[mixture.EXPECTED] == pool._t[mixture.VOTED]
+        assert pool.mistakes == mistakes
+        assert pool._t[mixture.WRONG] == pool._t[mixture.EXPECTED] == pool._t[mixture.VOTED]
+        assert (pool._t[mixture.WRONG] == mistakes) == ("class_weight" not in options)
     assert np.array_equal(pools[0]._W, pools[1]._W)
     assert np.array_equal(pools[0].leaders(), pools[1].leaders())
 
