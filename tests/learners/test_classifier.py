@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_class_weight
 
 from massart import MassartClassifier
 from massart.errors import InvalidParameterError
@@ -32,7 +33,7 @@ CHECKED = {
     # Algorithm 1 is slow: at a margin of 0.05 it is not done after the few hundred rows of these checks.
     "paper": {"noise_rate": 0.1, "margin": 0.1, "update": "paper"},
     "adagrad": {**KNOWN, "optimizer": "adagrad-norm", "fit_intercept": False},
-    "constant": {"intercept_scaling": 3.0},
+    "constant": {"intercept_scaling": 20.0},
     "constant, known": {**KNOWN, "intercept_scaling": 0.3},
 }
 # SCIPY_ARRAY_API must be set before scipy is imported, or scikit-learn skips a check: hence a process of its own.
@@ -62,7 +63,9 @@ def checks():
 
 @pytest.mark.parametrize("name", CHECKED)
 def test_check_estimator_passes_without_exemption_or_skip(checks, name):
-    assert [record for record in checks[name] if record[1] != "passed"] == []
+    """Only that class weights can make nearly all answers the same, which no plane through the origin can."""
+    impossible = ["check_class_weight_classifiers"] if CHECKED[name].get("fit_intercept") is False else []
+    assert [record[0] for record in checks[name] if record[1] != "passed"] == impossible, checks[name]
     assert len(checks[name]) > 50
 
 
@@ -86,10 +89,8 @@ def test_clone_and_set_params_keep_every_parameter(parameters):
 
 
 def test_the_checks_of_class_weights_run(checks):
-    """They run because the parameter exists; with it the default stays what it is."""
     for name in CHECKED:
-        run = {record[0] for record in checks[name]}
-        assert {"check_class_weight_classifiers", "check_class_weight_balanced_linear_classifier"} & run
+        assert "check_class_weight_classifiers" in {record[0] for record in checks[name]}
 
 
 @pytest.mark.parametrize("name", CHECKED)
@@ -203,6 +204,7 @@ def test_many_classes_natively(load, at_least, sparse):
 def test_coef_and_intercept_are_what_predicts(classes, parameters, how):
     X, y = stream(500)
     y = y + (X[:, 1] > 0.3) * (classes == 3)
+    X = X + 0.5  # so that an intercept is needed
     clf = MassartClassifier(**parameters, random_state=0)
     clf = clf.fit(X, y) if how == "fit" else clf.partial_fit(X, y, classes=range(classes))
     scores = X @ clf.coef_.T + clf.intercept_
@@ -400,23 +402,39 @@ def test_class_weights_of_three_weigh_each_class_against_the_rest():
     assert clf.certificate().rounds == 600, "answers of several classes are counted unweighted"
 
 
-@pytest.mark.parametrize("parameters", [{}, KNOWN])
+@pytest.mark.parametrize("parameters", [{}, {"noise_rate": 0.05, "margin": 0.05}])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_balanced_takes_its_weights_from_the_labels_and_certifies_nothing(parameters, classes):
     X, y = stream(600, seed=3)
     y = np.where(X[:, 2] > 0.3, y, 0) + (classes == 3) * (X[:, 1] > 0.5)
-    share = np.bincount(y) / 600
-    weights = {k: 1 / (classes * share[k]) for k in range(classes)}
+    weights = dict(enumerate(compute_class_weight("balanced", classes=np.arange(classes), y=y)))
     balanced = MassartClassifier(**parameters, random_state=0, class_weight="balanced").fit(X, y)
     told = MassartClassifier(**parameters, random_state=0, class_weight=weights).fit(X, y)
-    np.testing.assert_allclose(balanced.coef_, told.coef_, rtol=1e-6)
+    assert np.array_equal(balanced.coef_, told.coef_)
     assert not balanced.certificate().applies
     assert balanced.certificate().holds
     assert balanced.noise_rate_ == 0.0
-    assert told.certificate().applies
+    assert told.certificate().applies or parameters, "weights of 20 to 1 are too much for a declared rate of 0.05"
     plain = MassartClassifier(**parameters, random_state=0).fit(X, y)
     recall = [np.mean([np.mean(clf.predict(X[y == k]) == k) for k in range(classes)]) for clf in (plain, balanced)]
     assert recall[1] >= recall[0] - 0.02
+
+
+@pytest.mark.parametrize("parameters", [{}, KNOWN, {**KNOWN, "update": "paper"}, {"noise_rate": 0.2}])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("class_weight", [None, {0: 50.0}, "balanced"])
+def test_fit_is_never_worse_on_its_rows_than_the_best_constant(parameters, classes, class_weight):
+    """Labels that nothing explains, some of them rare; mistakes weigh what their label does."""
+    rng = np.random.default_rng(6)
+    X, y = 30.0 * rng.normal(size=(120, 3)), rng.choice(classes, p=[0.1, 0.9, 0.0][:classes], size=120)
+    y[:5] = classes - 1
+    y[5:10] = 0
+    clf = MassartClassifier(**parameters, class_weight=class_weight, random_state=0).fit(X, y)
+    present = clf.classes_
+    cost = dict(zip(present, compute_class_weight(class_weight, classes=present, y=y), strict=True))
+    weights = np.array([cost[label] for label in y])
+    wrong = weights[clf.predict(X) != y].sum()
+    assert wrong <= min(weights[y != label].sum() for label in present) * (1 + 1e-12)
 
 
 def test_balanced_counts_rows_of_positive_weight_only():
