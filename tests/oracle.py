@@ -25,6 +25,28 @@ def unit(x, constant):
     return x / norm if norm > 0 else x
 
 
+class Path:
+    """What Theorem 12 adds up along the path: every number that a certificate needs, from its definition."""
+
+    def __init__(self, d):
+        self.G = np.zeros(d)  # sum of g, whose norm is the largest -<sum g, w*>
+        self.linear = self.spread = self.largest = self.inverse = 0.0
+
+    def add(self, g, w, eta, gamma, m, c, heavy, length):
+        """A round with gradient g at weights w, of weight c, at most `heavy` before the label was seen."""
+        self.G = self.G + g
+        self.linear += g @ w
+        a = heavy * (gamma + length) / m  # the most that chance can add
+        self.spread += eta * (1 - eta) * a * a
+        self.largest = max(self.largest, a)
+        self.inverse += c * gamma / m
+
+    @property
+    def regret(self):
+        """The largest regret against a point of the unit ball."""
+        return self.linear + np.linalg.norm(self.G)
+
+
 @dataclass
 class PaperAlgorithm1:
     """Algorithm 1: gradient descent on the reweighted leaky-ReLU losses l(w) = C(w.x; y) / max(|w_t.x|, tau)."""
@@ -37,8 +59,11 @@ class PaperAlgorithm1:
     t: int = 0
     G: float = field(init=False)
     mistakes: float = 0.0
+    class_weight: tuple[float, float] = (1.0, 1.0)  # of the labels -1 and +1
+    length: float | None = None  # of every row, if they are all scaled
 
     def __post_init__(self):
+        self.path = Path(self.d)
         self.w = np.zeros(self.d)  # printed: e_1 (erratum 8)
         Delta, eps, tau = self.parameters(self.T or 1)
         self.G = (1 + Delta - eps) / (2 * tau)
@@ -54,10 +79,14 @@ class PaperAlgorithm1:
         Delta, eps, tau = self.parameters(T)
         s = sign(self.w @ x)  # line 3b
         self.mistakes += s != y  # line 3c
+        heavy, c = c * max(self.class_weight), c * self.class_weight[int(y > 0)]
         # line 3d: the gradient of l at w_t
-        g = c * 0.5 * ((Delta - eps) * s - y) * x / max(abs(self.w @ x), tau)
+        m = max(abs(self.w @ x), tau)
+        g = c * 0.5 * ((Delta - eps) * s - y) * x / m
         # line 3e: online gradient descent in the unit ball (diameter 2), step D / (G sqrt(T)) of Fact 2.4
-        self.G = max(self.G, c * np.linalg.norm(x) * (1 + Delta - eps) / (2 * tau))
+        length = np.linalg.norm(x)
+        self.G = max(self.G, heavy * length * (1 + Delta - eps) / (2 * tau))
+        self.path.add(g, self.w, self.eta + eps / 2, tau, m, c, heavy, self.length or length)
         score = self.w @ x
         self.w = project(self.w - 2 / (self.G * np.sqrt(T)) * g)
         return score
@@ -77,8 +106,11 @@ class InverseMargin:
     S: float = 0.0
     G: float = field(init=False)
     mistakes: float = 0.0
+    class_weight: tuple[float, float] = (1.0, 1.0)  # of the labels -1 and +1; eta is that of weighted mistakes
+    length: float | None = None  # of every row, if they are all scaled
 
     def __post_init__(self):
+        self.path = Path(self.d)
         self.w = np.zeros(self.d)
         self.theta = np.zeros(self.d)
         self.G = (1 - self.eta) / self.gamma
@@ -87,10 +119,14 @@ class InverseMargin:
         score = self.w @ x
         s = sign(score)
         self.mistakes += s != y
+        heavy, c = c * max(self.class_weight), c * self.class_weight[int(y > 0)]
+        length = np.linalg.norm(x)
         if self.optimizer == "ftrl":  # a row heavier than any before lowers w, not its sign, before the label is seen
-            self.G = max(self.G, c * np.linalg.norm(x) * (1 - self.eta) / self.gamma)
+            self.G = max(self.G, heavy * length * (1 - self.eta) / self.gamma)
             self.w = project(self.theta / np.sqrt(2 * (self.G**2 + self.S)))
-        g = c * 0.5 * ((1 - 2 * self.eta) * s - y) * x / (abs(self.w @ x) + self.gamma)
+        m = abs(self.w @ x) + self.gamma
+        g = c * 0.5 * ((1 - 2 * self.eta) * s - y) * x / m
+        self.path.add(g, self.w, self.eta, self.gamma, m, c, heavy, self.length or length)
         self.S += g @ g
         self.theta = self.theta - g
         if self.optimizer == "ftrl":
@@ -185,7 +221,7 @@ class Mixture(Council):
         self.sample, self.seed = sample, seed
         self.loss, self.power, self.size = np.zeros(experts), np.zeros(experts), np.ones(experts)
         self.rounds, self.mistakes = 0, 0
-        self.weight = self.weight2 = self.wrong = 0.0
+        self.weight = self.weight2 = self.wrong = self.coins = self.first = self.positives = 0.0
         self.expected = self.drawn = self.voted = 0.0
         self.gap = self.rate = self.drawn_then = self.best_then = self.doubt = self.next = self.heard = 0.0
         self.total_then = float(experts)
@@ -210,11 +246,14 @@ class Mixture(Council):
         self.size = np.sqrt(np.maximum(self.power, LEAST))
         self.total_then = self.shares().sum()
 
-    def round(self, scores, y, c=1.0):
-        """Answer, then learn; return the score of the answer."""
+    def round(self, scores, y, c=1.0, heavy=None):
+        """Answer, then learn; return the score of the answer. The weight c is at most `heavy`, whatever the label."""
         self.weight += c
         self.weight2 += c * c
-        self.weigh(c)
+        self.positives += c * (y > 0)
+        heavy = c if heavy is None else heavy
+        self.first = self.first if self.rounds else heavy
+        self.weigh(heavy)
         shares, chance = self.shares(), self.chance
         vote = shares / self.size @ scores
         given, toss = vote / shares.sum(), coin(self.seed, self.rounds)
@@ -231,7 +270,9 @@ class Mixture(Council):
         self.wrong += c * ((given >= 0) != (y > 0))
         self.drawn += c * wrong
         self.voted += c * missed
-        self.expected += c * (chance * wrong + (1 - chance) * missed if self.sample else missed)
+        expected = chance * wrong + (1 - chance) * missed if self.sample else missed
+        self.expected += c * expected
+        self.coins += c**2 * expected * (1 - expected)
 
         self.compare(missed, wrong, c)
         if self.rounds % 8 == 0 or self.rounds < 64:
@@ -254,10 +295,11 @@ class Mixture(Council):
 class Pool:
     """kernels/pool.py for dense rows: the experts one by one, each as it is usually written down."""
 
-    def __init__(self, d, grid, *, normalize=True, intercept=True, sample=True, seed=0, few=True):
-        self.unit, self.bias, self.few = normalize, float(intercept), few
+    def __init__(self, d, grid, *, normalize=True, intercept=1.0, sample=True, seed=0, few=True, classes=(1.0, 1.0)):
+        self.unit, self.bias, self.few, self.classes = normalize, float(intercept), few, classes
         self.V, self.diagonal = np.zeros(d + 1), np.zeros((d + 1, 4))
-        self.plain = [InverseMargin(d + 1, eta, gamma) for eta, gamma in grid]
+        self.plain = [InverseMargin(d + 1, eta, gamma, class_weight=classes) for eta, gamma, _ in grid]
+        self.constant = [constant for *_, constant in grid]
         self.scaled = np.zeros(4 + len(grid))  # sums of c * scale, for the averages,
         self.summed = np.zeros((d + 1, 4 + len(grid)))  # and of c * w, which are what they are for
         self.F, self.full = np.zeros((d + 1, d + 1)), np.zeros(d + 1)
@@ -271,28 +313,30 @@ class Pool:
 
     def round(self, x, y, c=1.0):
         """Answer, then learn, one row without its constant; return the score of the answer."""
-        m, x = self.mixture, np.append(x, self.bias)
-        length = np.linalg.norm(x)
-        short = x / length if self.unit and length > 0 else x  # as the plain experts learn it
-        self.longest2 = max(self.longest2, short @ short)
-        for e in self.plain:  # the caps cover the row
-            e.G = max(e.G, c * np.linalg.norm(short) * (1 - e.eta) / e.gamma)
+        m, bare, x = self.mixture, np.append(x, 0.0), np.append(x, self.bias)
+        # as the plain experts learn it, with its constant and without
+        short = [unit(row[:-1], row[-1]) if self.unit else row for row in (bare, x)]
+        own = [short[int(constant)] for constant in self.constant]
+        self.longest2 = max(self.longest2, short[1] @ short[1])
+        sample, heavy, c = c, c * max(self.classes), c * self.classes[int(y > 0)]
+        for e, row in zip(self.plain, own, strict=True):  # the caps cover the row
+            e.G = max(e.G, heavy * np.linalg.norm(row) * (1 - e.eta) / e.gamma)
             e.w = self.scale(e) * e.theta
         self.scaled += c * np.append(np.ones(4), [self.scale(e) for e in self.plain])
         self.summed += c * np.column_stack([self.diagonal, *(e.w for e in self.plain)])
 
-        scores = [*(x @ self.diagonal), *(e.w @ x for e in self.plain), self.bias * self.trend]
+        scores = [*(x @ self.diagonal), *(e.w @ x for e in self.plain), (self.bias != 0) * self.trend]
         deviation = np.sqrt(self.spread / m.weight) if m.weight > 0 else np.zeros(x.size - 1)
         known = deviation > LEAST
-        z = np.append(np.where(known, (x[:-1] - self.mean) / np.where(known, deviation, 1), 0), self.bias)
+        z = np.append(np.where(known, (x[:-1] - self.mean) / np.where(known, deviation, 1), 0), self.bias != 0)
         if self.few:
             scores += [np.clip(self.full @ x, -1e150, 1e150), *(self.centred @ z)]
         scores = np.array(scores)
-        given = m.round(scores, y, c)
+        given = m.round(scores, y, c, heavy)
 
         self.learn_diagonal(x, y, c, scores[:4])
-        for e in self.plain:
-            e.round(short, y, c)
+        for e, row in zip(self.plain, own, strict=True):
+            e.round(row, y, sample)
         self.trend += (y - self.trend) / 16
         if self.few:
             self.learn_centred(x, y, c, z, scores[-3:])
@@ -302,7 +346,6 @@ class Pool:
     def learn_diagonal(self, x, y, c, scores):
         """AROW's step on the squared hinge loss at two paces, on the logistic loss at two others."""
         first = 1 / np.maximum(x * x, LEAST)
-        first[-1] = 1.0
         V = np.where(self.V > 0, self.V, first)
         slopes = y * np.append(np.maximum(0, 1 - y * scores[:2]), 1 / (1 + np.exp(np.minimum(700, y * scores[2:]))))
         step = np.array([1, 1 / 4, 16, 4]) * slopes / (x @ (V * x) + 100 / c)

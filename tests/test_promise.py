@@ -213,10 +213,8 @@ def test_what_majority_gives_away(rows):
     rounds = 4000
     points = np.random.default_rng(0).normal(size=(rounds, 3)) if rows == "many" else np.ones((rounds, 3))
     points /= 1.01 * np.linalg.norm(points, axis=1, keepdims=True)
-    pools = {
-        voting: Experts(3, noise_rates=(0.0, 0.1), margins=(0.5, 0.25), fit_intercept=False, voting=voting)
-        for voting in ("majority", "sample")
-    }
+    grid = [(rate, margin, False) for rate in (0.0, 0.1) for margin in (0.5, 0.25)]
+    pools = {voting: Experts(3, grid=grid, fit_intercept=False, voting=voting) for voting in ("majority", "sample")}
     for pool in pools.values():
         for x in points:
             pool.learn(x, -pool.predict(x))

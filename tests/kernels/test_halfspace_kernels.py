@@ -7,6 +7,7 @@ from oracle import InverseMargin, PaperAlgorithm1, unit
 
 from massart import theory
 from massart.kernels import halfspace as kernel
+from massart.learners.certificate import path_regret
 from massart.learners.halfspace import Halfspace
 from massart.learners.rows import Rows
 
@@ -24,15 +25,22 @@ def stream(seed=0, rows=T, width=D, density=0.5):
     return X, y, c
 
 
+# name: (options of the learner, the oracle of a width and, with class weights, of the noise rate they make)
 CASES = {
-    "ftrl": ({"optimizer": "ftrl"}, lambda d: InverseMargin(d, ETA, GAMMA)),
+    "ftrl": ({"optimizer": "ftrl"}, lambda d, eta=ETA, **told: InverseMargin(d, eta, GAMMA, **told)),
     "fixed": (
         {"optimizer": "fixed", "horizon": T},
-        lambda d: InverseMargin(d, ETA, GAMMA, "fixed", theory.fixed_step(ETA, GAMMA, T)),
+        lambda d, eta=ETA, **told: InverseMargin(d, eta, GAMMA, "fixed", theory.fixed_step(eta, GAMMA, T), **told),
     ),
-    "adagrad-norm": ({"optimizer": "adagrad-norm"}, lambda d: InverseMargin(d, ETA, GAMMA, "adagrad-norm")),
-    "paper": ({"update": "paper", "horizon": T}, lambda d: PaperAlgorithm1(d, ETA, GAMMA, T)),
-    "paper-anytime": ({"update": "paper"}, lambda d: PaperAlgorithm1(d, ETA, GAMMA)),
+    "adagrad-norm": (
+        {"optimizer": "adagrad-norm"},
+        lambda d, eta=ETA, **told: InverseMargin(d, eta, GAMMA, "adagrad-norm", **told),
+    ),
+    "paper": (
+        {"update": "paper", "horizon": T},
+        lambda d, eta=ETA, **told: PaperAlgorithm1(d, eta, GAMMA, T, **told),
+    ),
+    "paper-anytime": ({"update": "paper"}, lambda d, eta=ETA, **told: PaperAlgorithm1(d, eta, GAMMA, **told)),
 }
 every_case = pytest.mark.parametrize("case", CASES)
 
@@ -41,19 +49,44 @@ def relative(a, b):
     return np.max(np.abs(np.asarray(a) - b)) / max(np.max(np.abs(b)), 1e-300)
 
 
+def same_path(learner, oracle):
+    """The five sums that feed a certificate are those of the oracle, from their definitions."""
+    s, path = learner._s, oracle.path
+    for name in ("LINEAR", "SPREAD", "LARGEST", "INVERSE"):
+        found, expected = s[getattr(kernel, name)], getattr(path, name.lower())
+        assert found == pytest.approx(expected, rel=DRIFT, abs=DRIFT), name
+    if learner._rule[kernel.KIND] in (kernel.FTRL, kernel.FIXED):
+        assert path_regret(learner._rule, s) == pytest.approx(path.regret, rel=DRIFT)
+
+
 @every_case
-@pytest.mark.parametrize("intercept", [True, False])
-def test_kernel_follows_the_oracle_round_by_round(case, intercept):
+@pytest.mark.parametrize(("intercept", "size"), [(0.0, 1.0), (1.0, 1.0), (0.2, 1.0), (8.0, 16.0)])
+@pytest.mark.parametrize("classes", [(1.0, 1.0), (1.0, 2.5), (0.3, 0.2)])
+def test_kernel_follows_the_oracle_round_by_round(case, intercept, size, classes):
     options, make = CASES[case]
     X, y, c = stream()
-    learner = Halfspace(D, ETA, GAMMA, fit_intercept=intercept, **options)
-    oracle = make(D + 1)
+    X *= size
+    constant = {"fit_intercept": intercept > 0, "intercept_scaling": intercept or 1.0}
+    learner = Halfspace(D, ETA, GAMMA, class_weight=classes, **constant, **options)
+    eta = theory.class_weight_noise_rate(ETA, classes[0] / classes[1])
+    assert learner._rule[kernel.ETA] == pytest.approx(eta)
+    oracle = make(D + 1, eta=learner._rule[kernel.ETA], class_weight=classes, length=1.0)
+    costs = c * np.where(y > 0, classes[1], classes[0])
+    wrong = 0.0
     for t in range(T):
-        x = unit(X[t], float(intercept))
+        x = unit(X[t], intercept)
         score = learner.learn(X[t], y[t], c[t])
         assert abs(score - oracle.round(x, y[t], c[t])) <= DRIFT, f"round {t}"
-        assert relative(np.append(learner.weights, learner.intercept), oracle.w) <= DRIFT, f"round {t}"
+        assert relative(learner._s[kernel.SCALE] * learner._v, oracle.w) <= DRIFT, f"round {t}"
+        wrong += costs[t] * ((score >= 0) != (y[t] > 0))
+        same_path(learner, oracle)
+    assert learner.intercept == pytest.approx(intercept * oracle.w[-1], rel=DRIFT, abs=DRIFT)
     assert learner.mistakes == oracle.mistakes
+    counted = learner._s[[kernel.WEIGHT, kernel.WEIGHT2, kernel.WRONG, kernel.POSITIVES, kernel.FIRST, kernel.HEAVIEST]]
+    heavy = c * max(classes)
+    assert counted == pytest.approx(
+        [costs.sum(), (costs**2).sum(), wrong, costs[y > 0].sum(), heavy[0], heavy.max()], rel=1e-12
+    )
     assert learner.mistakes < 0.45 * T  # something was learned, so the comparison means something
 
 
@@ -68,6 +101,7 @@ def test_rows_as_they_are(case):
     expected = [oracle.round(X[t], y[t], c[t]) for t in range(T)]
     assert np.max(np.abs(scores - expected)) <= DRIFT
     assert relative(learner.weights, oracle.w) <= DRIFT
+    same_path(learner, oracle)
 
 
 def forms(X):

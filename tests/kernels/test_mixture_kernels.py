@@ -14,6 +14,7 @@ ROUNDING = 1e-9
 SEED = np.uint64(3)
 NAMES = ["ROUNDS", "MISTAKES", "WEIGHT", "WEIGHT2", "HEAVIEST", "WRONG", "EXPECTED", "DRAWN", "VOTED", "GAP", "RATE"]
 NAMES += ["TOTAL_THEN", "DRAWN_THEN", "BEST_THEN", "NEXT", "HEARD", "SPLIT", "PRIOR", "FAVOUR", "CHANCE"]
+NAMES += ["COINS", "FIRST", "POSITIVES"]
 PLACES = [getattr(kernel, name) for name in NAMES]
 
 
@@ -75,14 +76,18 @@ def stream(labels, weights, rounds, experts, seed):
         yield scores, lambda p, vote, chance, r=r, s=scores: float(LABELS[labels](r, s, p, vote, chance, rng)), weight
 
 
-def play(labels, weights, rounds=300, experts=7, seed=0, voting=kernel.SAMPLE):
-    """Play a stream; yield, round by round, what was known before the label, and M and t after it."""
+def play(labels, weights, rounds=300, experts=7, seed=0, voting=kernel.SAMPLE, classes=(1.0, 1.0)):
+    """Play a stream; yield, round by round, what was known before the label, and M and t after it.
+
+    The weight of a round is that of its row times that of its label, `classes` for -1 and +1.
+    """
     M, t = fresh(experts)
-    for scores, label, c in stream(labels, weights, rounds, experts, seed):
-        kernel.weigh(t, c)
+    for scores, label, row in stream(labels, weights, rounds, experts, seed):
+        kernel.weigh(t, row * max(classes))
         before = M.copy(), t.copy()
         given, vote = kernel.answer(M, t, scores, voting, SEED)
         y = label(M[kernel.SHARE] / t[kernel.TOTAL], vote, t[kernel.CHANCE])
+        c = row * classes[int(y > 0)]
         kernel.judge(M, t, scores, given, vote, y, c, voting)
         yield scores, y, c, given, vote, before, M, t
 
@@ -91,9 +96,22 @@ def play(labels, weights, rounds=300, experts=7, seed=0, voting=kernel.SAMPLE):
 @every_label
 def test_mixture_follows_the_oracle_round_by_round(labels, weights):
     """Shares, rates, gap and council from the sums of losses, where the kernel multiplies; experts may vanish."""
+    follow(labels, weights, (1.0, 1.0))
+
+
+@pytest.mark.parametrize("classes", [(1.0, 5.0), (0.5, 0.125)])
+@every_weight
+@every_label
+def test_mixture_follows_the_oracle_with_class_weights(labels, weights, classes):
+    follow(labels, weights, classes)
+
+
+def follow(labels, weights, classes):
+    """The mixture and the oracle play the same rounds; all that they remember agrees after each of them."""
     oracle = Mixture(7, seed=int(SEED))
-    for r, (scores, y, c, given, _, _, M, t) in enumerate(play(labels, weights)):
-        assert close(given, oracle.round(scores, y, c)), f"round {r}"
+    for r, (scores, y, c, given, _, _, M, t) in enumerate(play(labels, weights, classes=classes)):
+        heavy = c / classes[int(y > 0)] * max(classes)
+        assert close(given, oracle.round(scores, y, c, heavy)), f"round {r}"
         expected = [getattr(oracle, name.lower()) for name in NAMES]
         assert close(t[PLACES], expected, least=1e-12), f"{dict(zip(NAMES, t[PLACES] - expected, strict=True))}, {r}"
         assert close(M[kernel.LOSS], oracle.loss)
@@ -153,14 +171,17 @@ def test_gap_is_kept_to_a_sixteenth_with_few_logarithms():
 @every_label
 def test_expected_losses_and_the_prices_of_the_council(labels, weights):
     """Drawn, voted and expected losses recomputed; Theorem 7(d) on the path, with the split that n has had so far."""
-    drawn = voted = expected = split = 0.0
+    drawn = voted = expected = split = coins = 0.0
     for scores, y, c, given, vote, (M, t), _, then in play(labels, weights):
         p, chance = M[kernel.SHARE] / t[kernel.TOTAL], t[kernel.CHANCE]
         wrong, missed = p @ (signs(scores) != y), float(signs(vote) != y)
         assert close(vote, M[kernel.VOICE] @ scores)
         drawn += c * wrong
         voted += c * missed
-        expected += c * (chance * wrong + (1 - chance) * missed)
+        q = chance * wrong + (1 - chance) * missed  # the probability of a mistake before the coin
+        expected += c * q
+        coins += c**2 * q * (1 - q)
+        assert close(then[kernel.COINS], coins, least=1e-12 * then[kernel.WEIGHT2])
         assert close(then[kernel.DRAWN], drawn)
         assert close(then[kernel.VOTED], voted, 1e-12)
         assert close(then[kernel.EXPECTED], expected)
@@ -179,6 +200,7 @@ def test_majority_is_the_vote_alone(labels):
     for _, y, _, given, vote, (_, t), _, then in play(labels, "random", voting=kernel.MAJORITY):
         assert close(given, vote / t[kernel.TOTAL], 1e-12)
         assert then[kernel.EXPECTED] == then[kernel.VOTED] == then[kernel.WRONG]
+        assert then[kernel.COINS] == 0.0
         assert (then[kernel.WRONG] > t[kernel.WRONG]) == (signs(vote) != y)
 
 
@@ -264,7 +286,8 @@ def test_the_mistakes_are_what_was_expected_against_who_knows_all_but_the_coin()
             assert t[kernel.EXPECTED] > 0
 
 
-def test_council_of_a_pair_follows_the_oracle():
+@pytest.mark.parametrize("classes", [(1.0, 1.0), (0.5, 3.0)])
+def test_council_of_a_pair_follows_the_oracle(classes):
     rng = np.random.default_rng(0)
     rounds = 500
     steady, recent, y = (rng.normal(size=rounds) for _ in range(3))
@@ -275,23 +298,28 @@ def test_council_of_a_pair_follows_the_oracle():
         for order in (np.empty(0, np.uint64), rng.permutation(rounds).astype(np.uint64)):
             t, answers, council = fresh(2)[1], np.empty(rounds), Council()
             first, second = (steady[order], recent[order]) if order.size else (steady, recent)
-            kernel.convene_pair(first, second, (rounds, order, labels, weight), SEED, t, answers)
+            kernel.convene_pair(first, second, (rounds, order, labels, weight), np.array(classes), SEED, t, answers)
             lost = np.zeros(4)  # default, other, expected, answered
+            coins = positives = total = 0.0
             for n in range(rounds):
                 i = int(order[n]) if order.size else n
                 c = weight[i] if weight.size else 1.0
-                council.weigh(c)
+                council.weigh(c * max(classes))
+                assert n > 0 or t[kernel.FIRST] == c * max(classes)
+                c *= classes[int(labels[i] > 0)]
                 chance = council.chance
                 toss = coin(int(SEED), n)
                 assert answers[n] == (recent[i] if toss < chance else steady[i]), f"round {n}"
                 a, b = float(signs(steady[i]) != labels[i]), float(signs(recent[i]) != labels[i])
-                lost += c * np.array([a, b, chance * b + (1 - chance) * a, signs(answers[n]) != labels[i]])
+                q = chance * b + (1 - chance) * a
+                lost += c * np.array([a, b, q, signs(answers[n]) != labels[i]])
+                coins, positives, total = coins + c * c * q * (1 - q), positives + c * (labels[i] > 0), total + c
                 council.compare(a, b, c)
             found = t[[kernel.VOTED, kernel.DRAWN, kernel.EXPECTED, kernel.WRONG]]
             assert found == pytest.approx(lost, rel=ROUNDING)
             assert t[kernel.CHANCE] == pytest.approx(council.chance, rel=ROUNDING)
             assert t[kernel.ROUNDS] == rounds
-            assert t[kernel.WEIGHT] == pytest.approx(weight.sum() if weight.size else rounds)
+            assert t[[kernel.WEIGHT, kernel.COINS, kernel.POSITIVES]] == pytest.approx([total, coins, positives])
 
 
 def coins(seed, count=64_000, start=0):

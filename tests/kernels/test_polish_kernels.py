@@ -47,7 +47,7 @@ def test_the_step_is_the_best_of_all_that_are_no_chance(doubt, ties):
     found = 0
     for _ in range(600):
         x, s, y, c = problem(rng, ties)
-        step, expected = kernel._best_step(x, s, y, c, doubt), brute_force(x, s, y, c, doubt)
+        step, expected = kernel._best_step(x, s, y, c, c, doubt), brute_force(x, s, y, c, doubt)
         assert step == pytest.approx(expected, rel=1e-12, abs=1e-290)
         gain = mistakes(s, y, c) - mistakes(s + step * x, y, c)
         changed = c[(s + step * x >= 0) != (s >= 0)]
@@ -87,7 +87,7 @@ def test_polish_is_one_search_after_the_other(doubt):
                 expected[j] += step
                 s[rows] += step * X[rows, j]
         found, scores = w.copy(), X @ w
-        assert kernel.polish(columns(X), y, c, scores, found, doubt, 2) == steps
+        assert kernel.polish(columns(X), y, c, c, scores, found, doubt, 2) == steps
         assert found == pytest.approx(expected, rel=1e-9)
         assert scores == pytest.approx(X @ found, abs=1e-9)
         changed += steps
@@ -100,7 +100,7 @@ def test_mistakes_never_rise_and_fall_with_every_change():
         scores = X @ w
         before = mistakes(scores, y, c)
         for _ in range(4):
-            changes = kernel.polish(columns(X), y, c, scores, w, 0.0, 1)
+            changes = kernel.polish(columns(X), y, c, c, scores, w, 0.0, 1)
             after = mistakes(scores, y, c)
             assert after <= before - 1.0 * changes  # each gains at least the lightest row
             before = after
@@ -114,7 +114,7 @@ def test_zeros_that_are_spelled_out_change_nothing():
         results = []
         for form in (X, spelled):
             found, scores = w.copy(), X @ w
-            kernel.polish(columns(form), y, c, scores, found, 0.0, 2)
+            kernel.polish(columns(form), y, c, c, scores, found, 0.0, 2)
             assert np.isfinite(found).all()
             results.append((found, scores))
         assert np.array_equal(results[0][0], results[1][0])
@@ -124,10 +124,10 @@ def test_zeros_that_are_spelled_out_change_nothing():
 def test_no_step_leaves_the_data():
     """Along a direction in which all labels agree the mistakes fall for ever: the step stays between two turns."""
     x, s = np.ones(5), np.array([-1.0, -2.0, -3.0, -4.0, -5.0])
-    step = kernel._best_step(x, s, np.ones(5), np.ones(5), 0.0)
+    step = kernel._best_step(x, s, np.ones(5), np.ones(5), np.ones(5), 0.0)
     assert step == 4.5
-    assert kernel._best_step(x, s, -np.ones(5), np.ones(5), 0.0) == 0.0
-    assert kernel._best_step(np.full(5, 1e-310), s, np.ones(5), np.ones(5), 0.0) == 0.0  # turns beyond all numbers
+    assert kernel._best_step(x, s, -np.ones(5), np.ones(5), np.ones(5), 0.0) == 0.0
+    assert kernel._best_step(np.full(5, 1e-310), s, np.ones(5), np.ones(5), np.ones(5), 0.0) == 0.0  # beyond all numbers
 
 
 def test_a_weight_is_a_repetition():
@@ -136,12 +136,12 @@ def test_a_weight_is_a_repetition():
         X, y, w, c = data(seed)
         again = np.repeat(np.arange(y.size), c.astype(int))
         found, repeated = w.copy(), w.copy()
-        kernel.polish(columns(X), y, c, X @ w, found, 0.0, 2)
-        kernel.polish(columns(X[again]), y[again], np.ones(again.size), X[again] @ w, repeated, 0.0, 2)
+        kernel.polish(columns(X), y, c, c, X @ w, found, 0.0, 2)
+        kernel.polish(columns(X[again]), y[again], np.ones(again.size), np.ones(again.size), X[again] @ w, repeated, 0.0, 2)
         assert found == pytest.approx(repeated, rel=1e-12)
         doubtful, doubled = w.copy(), w.copy()
-        kernel.polish(columns(X), y, c, X @ w, doubtful, 1.5, 2)
-        kernel.polish(columns(X), y, 2 * c, X @ w, doubled, 1.5, 2)
+        kernel.polish(columns(X), y, c, c, X @ w, doubtful, 1.5, 2)
+        kernel.polish(columns(X), y, 2 * c, 2 * c, X @ w, doubled, 1.5, 2)
         assert np.array_equal(doubtful, doubled)
 
 
@@ -172,6 +172,6 @@ def test_labels_without_a_pattern_are_changed_as_rarely_as_walks_of_coins_go_ast
     chance = 1 - (1 - crossing(ahead - 1, doubt)) * (1 - crossing(rows - ahead - 1, doubt))
     draws = 2000
     labels = rng.choice([-1.0, 1.0], size=(draws, rows))
-    changes = sum(kernel._best_step(x, s, y, np.ones(rows), doubt) != 0.0 for y in labels)
+    changes = sum(kernel._best_step(x, s, y, np.ones(rows), np.ones(rows), doubt) != 0.0 for y in labels)
     assert abs(changes / draws - chance) <= 4.5 * np.sqrt(chance * (1 - chance) / draws)
     assert np.exp(-(doubt**2) / 2) / 20 < chance < 2 * rows * np.exp(-(doubt**2) / 2)

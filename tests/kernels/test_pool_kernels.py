@@ -9,18 +9,22 @@ from numba import njit
 from oracle import Pool
 
 from massart.errors import InvalidDataError
-from massart.kernels import lanes, mixture
+from massart.kernels import halfspace, lanes, mixture
 from massart.kernels import pool as kernel
+from massart.kernels.halfspace import ETA
 from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
 from massart.learners.rows import Rows
+from massart.learners.rules import initial_state
 
 RATES, MARGINS = (0.05, 0.3), (1 / 2, 1 / 8)  # large margins: rounding grows slowly
-GRID = [(rate, margin) for rate in RATES for margin in MARGINS]
+GRID = [(rate, margin, constant) for constant in (True, False) for rate in RATES for margin in MARGINS]
+CONSTANT, HOMOGENEOUS = [own for own in GRID if own[2]], [own for own in GRID if not own[2]]
 PLAIN = slice(kernel.DIAGONAL, kernel.DIAGONAL + len(GRID))
 DRIFT = 1e-9  # NumPy adds in another order than the kernel; a few hundred rounds amplify that by about 1e5
 TOTALS = ["ROUNDS", "MISTAKES", "WEIGHT", "WEIGHT2", "HEAVIEST", "WRONG", "EXPECTED", "DRAWN", "VOTED", "GAP", "RATE"]
 TOTALS += ["TOTAL_THEN", "DRAWN_THEN", "BEST_THEN", "NEXT", "HEARD", "SPLIT", "PRIOR", "FAVOUR", "CHANCE"]
+TOTALS += ["COINS", "FIRST", "POSITIVES"]
 
 
 def stream(seed, rows, width, density=0.6, weighted=True):
@@ -65,6 +69,10 @@ def compare(pool, oracle):
         "NORM2": (pool._S[kernel.NORM2, PLAIN], [e.theta @ e.theta for e in plain]),
         "SCALE": (pool._S[kernel.SCALE, PLAIN], [oracle.scale(e) for e in plain]),
         "SCALED": (pool._S[kernel.SCALED, : PLAIN.stop], oracle.scaled),
+        "regret": (
+            pool._S[kernel.LINEAR, PLAIN] + np.sqrt(pool._S[kernel.NORM2, PLAIN]),
+            [e.path.regret for e in plain],
+        ),
         "LOSS": (pool._M[mixture.LOSS], m.loss),
         "SHARE": (pool._M[mixture.SHARE], m.shares()),
         "VOICE": (pool._M[mixture.VOICE], m.shares() / m.size),
@@ -77,11 +85,13 @@ def compare(pool, oracle):
         "TIGHT": (pool._t[mixture.TIGHT], oracle.tight),
     }
     pairs |= {name: (pool._t[getattr(mixture, name)], getattr(m, name.lower())) for name in TOTALS}
+    for name in ("LINEAR", "SPREAD", "LARGEST", "INVERSE"):
+        pairs[name] = (pool._S[getattr(kernel, name), PLAIN], [getattr(e.path, name.lower()) for e in plain])
     if oracle.few:
         pairs |= {
             "F": (pool._F, np.vstack([oracle.F, oracle.full])),
             "MEAN": (pool._C[kernel.MEAN, :-1], oracle.mean),
-            "SPREAD": (pool._C[kernel.SPREAD, :-1], oracle.spread),
+            "DEVIATION": (pool._C[kernel.DEVIATION, :-1], oracle.spread),
             "centred": (pool._C[2:], oracle.centred),
         }
     return [name for name, (found, expected) in pairs.items() if not relative(found, expected) <= DRIFT]
@@ -90,14 +100,41 @@ def compare(pool, oracle):
 @pytest.mark.parametrize("voting", ["sample", "majority"])
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize(("width", "rows"), [(5, 300), (70, 200)])
+@pytest.mark.parametrize(("width", "rows"), [(5, 150), (70, 200)])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_kernel_follows_the_oracle_round_by_round(width, rows, intercept, normalize, voting, weighted):
     X, y, c = stream(8 if width == 5 else 70, rows, width, density=0.6 if width < 10 else 0.1, weighted=weighted)
     told = {"fit_intercept": intercept, "normalize": normalize, "voting": voting, "seed": 7}
-    pool = Experts(width, noise_rates=RATES, margins=MARGINS, **told)
+    follow(X, y, c, told)
+
+
+@pytest.mark.parametrize("voting", ["sample", "majority"])
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("classes", [(1.0, 4.0), (2.0, 0.25)])
+@pytest.mark.parametrize(("scaling", "size"), [(0.25, 1.0), (4.0, 16.0)])
+@pytest.mark.parametrize(("width", "rows"), [(5, 150), (70, 200)])
+def test_kernel_follows_the_oracle_with_class_weights_and_another_constant(
+    width, rows, scaling, size, classes, normalize, voting
+):
+    X, y, c = stream(8 if width == 5 else 70, rows, width, density=0.6 if width < 10 else 0.1)
+    X *= size
+    told = {"intercept_scaling": scaling, "class_weight": classes, "normalize": normalize, "voting": voting, "seed": 7}
+    follow(X, y, c, told)
+
+
+def follow(X, y, c, told):
+    """A pool and the oracle learn the same rows; all that they remember agrees after each of them."""
+    rows, width = X.shape
+    pool = Experts(width, grid=GRID, **told)
     oracle = Pool(
-        width, GRID, normalize=normalize, intercept=intercept, sample=voting == "sample", seed=7, few=width <= 64
+        width,
+        GRID,
+        normalize=told["normalize"],
+        intercept=told.get("intercept_scaling", 1.0) * told.get("fit_intercept", True),
+        sample=told["voting"] == "sample",
+        seed=7,
+        few=width <= 64,
+        classes=told.get("class_weight", (1.0, 1.0)),
     )
     average = pool.new_average()
     for t in range(rows):
@@ -105,8 +142,10 @@ def test_kernel_follows_the_oracle_round_by_round(width, rows, intercept, normal
         expected = oracle.round(X[t], y[t], c[t])
         assert abs(score - expected) <= DRIFT * max(1.0, abs(expected)), f"round {t}"
         assert compare(pool, oracle) == [], f"round {t}"
-    assert relative(pool.summed(average)[0][0].T, oracle.summed) <= DRIFT
-    assert pool.mistakes < 0.45 * rows  # something was learned, so the comparison means something
+    summed = oracle.summed.copy()
+    summed[-1] *= oracle.bias  # an intercept is the weight of the constant times its value
+    assert relative(pool.summed(average)[0][0].T, summed) <= DRIFT
+    assert pool.mistakes < 0.48 * rows  # something was learned, so the comparison means something
     assert oracle.mixture.gap > 0
 
 
@@ -115,7 +154,7 @@ def test_full_matrix_is_updated_every_sixteenth_time_after_two_thousand():
     rng = np.random.default_rng(1)
     rows, checks = 2400, {1, 1999, 2000, 2001, 2015, 2016, 2017, 2032, 2400}
     X, y = rng.normal(size=(rows, 2)), rng.choice([-1.0, 1.0], size=rows)
-    pool, oracle = Experts(2, noise_rates=RATES, margins=MARGINS), Pool(2, GRID)
+    pool, oracle = Experts(2, grid=GRID), Pool(2, GRID)
     updates = 0
     for t in range(rows):
         before = pool._F.copy()
@@ -131,26 +170,37 @@ def test_full_matrix_is_updated_every_sixteenth_time_after_two_thousand():
 
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("grid", ["constant", "homogeneous", "both"])
+@pytest.mark.parametrize("told", [{}, {"intercept_scaling": 0.25}, {"class_weight": (1.0, 4.0)}], ids=str)
 @pytest.mark.parametrize("width", [1, 2, 6, 90])
-def test_plain_columns_are_halfspaces(width, normalize, weighted):
-    """The same FTRL, bit by bit where both add up in the same order: with one feature of the second half at most."""
-    X, y, c = stream(11, 400, width, weighted=weighted)
-    c = 2.0 ** np.round(np.log2(c))  # products with it are exact, in any order
-    half = width // 2
-    kept = np.random.default_rng(12).integers(half, width, size=len(y))
-    X[:, half:] *= np.arange(half, width) == kept[:, None]
-    pool = Experts(width, noise_rates=RATES, margins=MARGINS, normalize=normalize)
+def test_plain_columns_are_halfspaces(width, told, grid, normalize, weighted):
+    """The same FTRL, the same sums for the certificate: with the constant or without, weights of rows and of labels."""
+    grid = {"constant": CONSTANT, "homogeneous": HOMOGENEOUS, "both": GRID}[grid]
+    X, y, c = stream(11, 100, width, weighted=weighted)
+    pool = Experts(width, grid=grid, normalize=normalize, **told)
     average = pool.new_average()
     learn(pool, X, y, c, average)
     summed, weight = pool.summed(average)
-    for k, (rate, margin) in enumerate(GRID, start=kernel.DIAGONAL):
-        single = Halfspace(width, rate, margin, normalize=normalize)
+    classes = told.get("class_weight", (1.0, 1.0))
+    for k, (rate, margin, constant) in enumerate(grid, start=kernel.DIAGONAL):
+        single = Halfspace(width, rate, margin, normalize=normalize, fit_intercept=constant, **told)
+        single._rule[ETA] = rate  # that of weighted mistakes, as in the pool
+        single._s[:] = initial_state(single._rule)
         own, scores = single.new_average(), np.empty(len(y))
         single.learn_rows(Rows.of(X), y.astype(np.int8), c, None, own, scores)
-        assert np.array_equal(pool._W[:, k], single._v)
-        assert np.array_equal(pool.columns()[0, k], single.columns()[0, 0])
-        assert relative(summed[0, k] / weight, single.summed(own)[0][0, 0] / weight) <= 1e-12
-        assert pool._M[mixture.LOSS, k] == pytest.approx(c @ ((scores >= 0) != (y > 0)), rel=1e-12)
+        assert relative(pool._W[:, k], single._v) <= DRIFT
+        assert relative(pool.columns()[0, k], single.columns()[0, 0]) <= DRIFT
+        assert relative(summed[0, k] / weight, single.summed(own)[0][0, 0] / weight) <= DRIFT
+        cost = c * np.where(y > 0, classes[1], classes[0])
+        assert pool._M[mixture.LOSS, k] == pytest.approx(cost @ ((scores >= 0) != (y > 0)), rel=1e-12)
+        for name in ("LINEAR", "INVERSE", "NORM2", "SQUARES", "CAP"):
+            found, expected = pool._S[getattr(kernel, name), k], single._s[getattr(halfspace, name)]
+            assert found == pytest.approx(expected, rel=DRIFT, abs=DRIFT), name
+        empty = normalize and not constant and not (X != 0).any(axis=1).all()  # a row of zeros has no length
+        for name in ("SPREAD", "LARGEST"):
+            found, expected = pool._S[getattr(kernel, name), k], single._s[getattr(halfspace, name)]
+            assert found <= expected * (1 + DRIFT), name
+            assert empty or found == pytest.approx(expected, rel=DRIFT), name
 
 
 def bits(pool):
@@ -194,7 +244,7 @@ def batches(draw):
 def test_the_same_rows_in_any_form_give_the_same_bits(batch, intercept, normalize, weighted):
     X, y, c = batch
     c = c if weighted else np.ones_like(c)
-    told = {"noise_rates": RATES, "margins": MARGINS, "fit_intercept": intercept, "normalize": normalize}
+    told = {"grid": GRID, "fit_intercept": intercept, "normalize": normalize}
     one = Experts(X.shape[1], **told)
     average = one.new_average()
     scores = np.concatenate([learn(one, X[t : t + 1], y[t : t + 1], c[t : t + 1], average) for t in range(len(y))])
@@ -275,16 +325,18 @@ def test_the_kernel_returns_the_place_of_the_first_row_that_is_not_sound(normali
     assert pool.rounds == place, "the rounds before it have been learned"
 
 
-@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(("intercept", "scaling"), [(True, 1.0), (False, 1.0), (True, 2.0**-9), (True, 2.0**9)])
 @pytest.mark.parametrize("width", [6, 70])
-def test_experts_that_scale_features_do_not_care_for_their_scale(width, intercept):
-    """Columns times powers of two: every product is exact, so these experts' weights are the same bits, divided."""
+def test_experts_that_scale_features_do_not_care_for_their_scale(width, intercept, scaling):
+    """Columns and the constant times powers of two: every product is exact, so these experts' weights are the same
+    bits, divided."""
     X, y, c = stream(8, 400, width)
     factor = 2.0 ** np.random.default_rng(9).integers(-40, 41, size=width)
-    plain, scaled = Experts(width, fit_intercept=intercept), Experts(width, fit_intercept=intercept)
+    plain = Experts(width, fit_intercept=intercept)
+    scaled = Experts(width, fit_intercept=intercept, intercept_scaling=scaling)
     learn(plain, X, y, c)
     learn(scaled, X * factor, y, c)
-    back = np.append(factor, 1.0)
+    back = np.append(factor, scaling)
     own = np.r_[: kernel.DIAGONAL, plain._M.shape[1] - (4 if width <= kernel.FEW else 0) : plain._M.shape[1]]
     assert np.array_equal(scaled._W[:, : kernel.DIAGONAL] * back[:, None], plain._W[:, : kernel.DIAGONAL])
     assert np.array_equal(scaled._V * back**2, plain._V)
@@ -296,7 +348,7 @@ def test_experts_that_scale_features_do_not_care_for_their_scale(width, intercep
         unscaled[:-1] *= back[:, None]
         assert np.array_equal(unscaled, plain._F)
         assert np.array_equal(scaled._C[kernel.MEAN] / back, plain._C[kernel.MEAN])
-        assert np.array_equal(scaled._C[kernel.SPREAD] / back**2, plain._C[kernel.SPREAD])
+        assert np.array_equal(scaled._C[kernel.DEVIATION] / back**2, plain._C[kernel.DEVIATION])
         assert np.array_equal(scaled._C[2:], plain._C[2:])
 
 

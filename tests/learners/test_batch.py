@@ -81,6 +81,9 @@ def test_whole_weights_are_repetitions_and_zero_is_absence(parameters, form, cla
     weight = np.random.default_rng(1).integers(0, 4, size=y.size)
     weighted = fitted(form(X), y, weight, **parameters)
     repeated = fitted(form(np.repeat(X, weight, axis=0)), np.repeat(y, weight), **parameters)
+    assert not weighted.certificate().applies, "rows were learned more than once, which no theorem allows"
+    assert repeated.certificate().applies
+    repeated._learner.mark_unproved()
     assert_same_model(weighted, repeated)
     assert weighted.rounds_ == weight.sum()
 

@@ -60,11 +60,13 @@ def polished(monkeypatch):
     """The calls of `_polish`: (candidates, X, labels, weight, what came of them)."""
     calls, polish = [], batch._polish
 
-    def spy(candidates, X, labels, weight, intercept):
+    def spy(candidates, X, labels, weights, chance, intercept):
         before = candidates.copy()
-        best = polish(candidates, X, labels, weight, intercept)
+        best = polish(candidates, X, labels, weights, chance, intercept)
         assert np.array_equal(candidates, before), "candidates are not changed"
-        calls.append((before, X, labels, weight, best))
+        assert chance == 0.0, "without class weights the fewest mistakes count"
+        assert np.array_equal(*weights)
+        calls.append((before, X, labels, weights[0], best))
         return best
 
     monkeypatch.setattr(batch, "_polish", spy)

@@ -7,7 +7,8 @@ import scipy.sparse as sp
 from massart import Halfspace, MassartClassifier, theory, worlds
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels import mixture
-from massart.kernels.pool import FEW
+from massart.kernels import pool as kernel
+from massart.kernels.pool import DIAGONAL, FEW
 from massart.learners.drift import Drifting, fade
 from massart.learners.experts import Experts
 from massart.learners.rows import Rows
@@ -119,6 +120,16 @@ def test_fading_is_weighting(voting, factor):
     mine, yours = faded.certificate(), plain.certificate()
     for name in ("rounds", "mistakes", "regret_bound", "mistake_bound", "confident_mistake_bound"):
         assert getattr(mine, name) == pytest.approx(factor * getattr(yours, name), rel=1e-6), name
+    assert mine.constant_mistakes == pytest.approx(factor * yours.constant_mistakes, rel=1e-9)
+    assert mine.evidence == pytest.approx(yours.evidence, rel=1e-6), "evidence has no unit"
+    names = ("WEIGHT", "WRONG", "EXPECTED", "FIRST", "POSITIVES", "HEAVIEST")
+    for name, power in (*((name, 1) for name in names), ("COINS", 2), ("WEIGHT2", 2)):
+        place = getattr(mixture, name)
+        assert faded._t[place] == pytest.approx(factor**power * plain._t[place], rel=1e-6), name
+    for name, power in (("LINEAR", 1), ("LARGEST", 1), ("INVERSE", 1), ("SPREAD", 2), ("NORM2", 2), ("SQUARES", 2)):
+        own = getattr(kernel, name)
+        expected = factor**power * plain._S[own, DIAGONAL : DIAGONAL + 8]
+        np.testing.assert_allclose(faded._S[own, DIAGONAL : DIAGONAL + 8], expected, rtol=1e-6)
 
 
 def test_weights_begin_again_without_a_jump():
@@ -219,6 +230,6 @@ def test_the_leader_speaks():
     assert learner.predict(X[0]) == learner.recent.predict(X[0])
     assert learner.shares() == learner.recent.shares()
     assert np.array_equal(learner.direction, learner.recent.weights)
-    assert learner.least_noise_rate() == learner.steady.least_noise_rate()
+    assert learner.lower_noise_rate() == learner.steady.lower_noise_rate()
     twin = learner.copy()
     assert np.array_equal(twin.learn_many(X, y), learner.learn_many(X, y))

@@ -9,7 +9,7 @@ from massart import Halfspace, MassartClassifier, theory
 from massart.errors import InvalidParameterError, ModelFileError
 from massart.kernels import mixture
 from massart.kernels.pool import DIAGONAL, FEW
-from massart.learners.experts import MARGINS, MOST_EXPERTS, NOISE_RATES, Experts
+from massart.learners.experts import FINE_MARGINS, FINE_NOISE_RATES, MOST_EXPERTS, NOISE_RATES, Experts, expert_grid
 from massart.learners.rows import Rows
 
 
@@ -82,17 +82,18 @@ def test_the_unit_of_rows_does_not_matter(parameters, width):
         assert fits[0].noise_rate_ == other.noise_rate_
 
 
-@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"normalize": False}])
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"normalize": False}, {"intercept_scaling": 3.0}])
 @pytest.mark.parametrize("width", [8, FEW + 1])
-def test_experts_with_a_promise_are_halfspaces_that_learn_alone(width, options):
+def test_experts_with_a_bound_are_halfspaces_that_learn_alone(width, options):
     """Their weights, and their mistakes, weighted or not, are those of `Halfspace` (40 rounds: rounding grows)."""
     X, y = stream(40, d=width)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, size=40)
     pool = Experts(width, **options)
     pool.learn_rows(Rows.of(X), y.astype(np.int8), weight)
-    grid = [(p, m) for p in NOISE_RATES for m in MARGINS]
-    for k, (noise_rate, margin) in enumerate(grid):
-        alone = Halfspace(width, noise_rate, margin, **options)
+    grid = expert_grid(fit_intercept=options.get("fit_intercept", True))
+    assert len(grid) == 8
+    for k, (noise_rate, margin, constant) in enumerate(grid):
+        alone = Halfspace(width, noise_rate, margin, **{**options, "fit_intercept": constant})
         alone.learn_many(X, y, weight)
         np.testing.assert_allclose(pool.columns()[0, DIAGONAL + k], alone.columns()[0, 0], rtol=0, atol=1e-9)
         assert pool._M[mixture.LOSS, DIAGONAL + k] == pytest.approx(alone.certificate().mistakes, rel=1e-12)
@@ -105,7 +106,7 @@ def test_averages_are_means_of_the_weights_before_each_round(width):
     pool, alone = Experts(width), Experts(width)
     average = pool.new_average()
     pool.learn_rows(Rows.of(X), y.astype(np.int8), weight, average=average)
-    count = DIAGONAL + len(NOISE_RATES) * len(MARGINS)
+    count = DIAGONAL + len(expert_grid())
     total = np.zeros((count, width + 1))
     for i in range(200):
         before = alone.columns()[0, :count]
@@ -141,7 +142,10 @@ def test_shares_are_those_of_adahedge(width):
 
 
 @pytest.mark.parametrize("width", [3, FEW + 1])
-@pytest.mark.parametrize("options", [{}, {"fit_intercept": False, "normalize": False}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"fit_intercept": False, "normalize": False}, {"intercept_scaling": 30.0}, {"class_weight": (1.0, 3.0)}],
+)
 def test_majority_answers_what_predict_says(width, options):
     """The vote is one halfspace: `predict` before a round is its answer in the round, and no coin changes it."""
     X, y = stream(500, d=width, noise=0.4)
@@ -157,7 +161,9 @@ def test_majority_answers_what_predict_says(width, options):
         assert [1 if score >= 0 else -1 for score in given] == answers
         mistakes += answers[0] != label
     for pool in pools:
-        assert pool.mistakes == mistakes == pool._t[mixture.EXPECTED] == pool._t[mixture.VOTED]
+        assert pool.mistakes == mistakes
+        assert pool._t[mixture.WRONG] == pool._t[mixture.EXPECTED] == pool._t[mixture.VOTED]
+        assert (pool._t[mixture.WRONG] == mistakes) == ("class_weight" not in options)
     assert np.array_equal(pools[0]._W, pools[1]._W)
     assert np.array_equal(pools[0].leaders(), pools[1].leaders())
 
@@ -203,19 +209,60 @@ def test_names_and_shares():
         pool.learn_many(X if width == 8 else np.hstack([X, np.zeros((500, width - 8))]), y)
         shares = pool.shares()
         assert sum(shares.values()) == pytest.approx(1.0, abs=1e-12)
-        assert sum(name.startswith("promise, noise ") for name in shares) == 8
+        assert sum(name.startswith("bounded, noise ") for name in shares) == 8
+        assert sum(name.endswith(", no constant") for name in shares) == 4
         assert len(shares) == 8 + conventional
-    assert set(Experts(8, noise_rates=(0.1,), margins=(0.05,)).shares()) >= {"AROW", "promise, noise 0.1, margin 0.05"}
+        bare = Experts(width, fit_intercept=False).shares()
+        assert len(bare) == len(shares)
+        assert not any(name.endswith("constant") for name in bare), "where nobody has it, nobody is told apart by it"
+    both = Experts(8, grid=[(0.1, 0.05, True), (0.1, 0.05, False)]).shares()
+    assert set(both) >= {"AROW", "bounded, noise 0.1, margin 0.05", "bounded, noise 0.1, margin 0.05, no constant"}
+
+
+def test_the_grid_tries_what_is_not_known_with_the_constant_and_without():
+    """A target through the origin keeps its margin without the constant, however short rows are."""
+    grid = expert_grid()
+    assert [own for own in grid if own[2]] == [(rate, 1 / 16, True) for rate in NOISE_RATES]
+    assert [own for own in grid if not own[2]] == [(rate, 1 / 128, False) for rate in NOISE_RATES]
+    assert not any(constant for *_, constant in expert_grid(fit_intercept=False))
+    for constant in (True, False):
+        own = [pair for pair in expert_grid(0.13) if pair[2] == constant]
+        assert [rate for rate, *_ in own] == [0.13] * 4
+        assert [margin for _, margin, _ in own] == list(FINE_MARGINS[1::2])
+        assert [pair for pair in expert_grid(margin=0.07) if pair[2] == constant] == [
+            (rate, 0.07, constant) for rate in NOISE_RATES
+        ]
+    assert expert_grid(0.13, fit_intercept=False) == [(0.13, margin, False) for margin in FINE_MARGINS]
+    assert expert_grid(margin=0.07, fit_intercept=False) == [(rate, 0.07, False) for rate in FINE_NOISE_RATES]
+
+
+def test_experts_without_the_constant_do_not_care_for_it():
+    """Short rows, 1/1000 long: with the constant hardly anything is left of the margin, without it nothing changes."""
+    X, y = stream(3000)
+    short = X / 1000.0
+    pool = Experts(8, grid=[(0.2, 1 / 16, True), (0.2, 1 / 16, False)])
+    pool.learn_many(short, y)
+    long = Experts(8, grid=[(0.2, 1 / 16, False)], fit_intercept=False)
+    long.learn_many(X, y)
+    with_it, without = pool._M[mixture.LOSS, DIAGONAL : DIAGONAL + 2]
+    assert without == pytest.approx(long._M[mixture.LOSS, DIAGONAL], abs=3)  # rounding
+    assert with_it > 2 * without
+    assert not pool.columns()[0, DIAGONAL + 1, -1]
+    assert pool.columns()[0, DIAGONAL, -1]
 
 
 @pytest.mark.parametrize(
     ("options", "refused"),
     [
-        ({"noise_rates": ()}, "make 0 pairs: a pool holds 1 to 8"),
-        ({"noise_rates": (0.1, 0.2, 0.3), "margins": (0.1, 0.2, 0.3)}, "make 9 pairs"),
-        ({"noise_rates": (0.5,)}, "noise_rate"),
-        ({"margins": (0.0,)}, "margin"),
-        ({"margins": (1.5,)}, "margin"),
+        ({"grid": ()}, "grid has 0 experts: a pool holds 1 to 8"),
+        ({"grid": [(0.1, 0.1, True)] * 9}, "grid has 9 experts"),
+        ({"grid": [(0.5, 0.1, True)]}, "noise_rate"),
+        ({"grid": [(0.1, 0.0, True)]}, "margin"),
+        ({"grid": [(0.1, 0.1, True), (0.1, 1.5, False)]}, "margin"),
+        ({"intercept_scaling": 0.0}, "intercept_scaling=0.0: give the value of the constant coordinate"),
+        ({"intercept_scaling": float("nan")}, "intercept_scaling=nan"),
+        ({"intercept_scaling": float("inf")}, "intercept_scaling=inf"),
+        ({"intercept_scaling": -1.0}, "intercept_scaling=-1.0"),
         ({"voting": "sampled"}, "voting='sampled': choose one of"),
     ],
 )

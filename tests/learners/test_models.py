@@ -50,6 +50,9 @@ LEARNERS = {
     "three classes, known, csr": (lambda: MassartClassifier(**KNOWN), True, THREE),
     "words": (lambda: MassartClassifier(**KNOWN), False, np.array(["no", "yes"])[Y]),
     "no intercept": (lambda: MassartClassifier(fit_intercept=False, normalize=False, random_state=1), False, Y),
+    "constant of 5": (lambda: MassartClassifier(**KNOWN, intercept_scaling=5.0), False, Y),
+    "class weights": (lambda: MassartClassifier(class_weight={0: 1.0, 1: 3.0}, random_state=3), False, Y),
+    "class weights, three": (lambda: MassartClassifier(**KNOWN, class_weight={0: 0.5, 2: 3}), True, THREE),
 }
 _GO_ON = """
 import pickle, sys
@@ -171,6 +174,61 @@ def test_labels_that_no_file_holds_are_refused_before_anything_is_written(tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["no", "yes"]),
+        np.array([False, True]),
+        np.array([-5, 9]),
+        np.array([0.5, 1.5]),
+        np.array(["0", "1"]),
+        np.array([3, 250], dtype=np.uint8),
+        np.array(["ja", "nein"], dtype=object),
+    ],
+    ids=lambda labels: f"{labels.dtype}-{labels[0]}",
+)
+@pytest.mark.parametrize("scalars", ["NumPy", "Python"])
+def test_class_weights_come_back_under_their_labels(labels, scalars, tmp_path):
+    """Keys of NumPy become those of Python, which are equal to them; their type is kept, so is what was learned."""
+    keys = list(labels) if scalars == "NumPy" else labels.tolist()
+    weights = dict(zip(keys, (1, np.float64(2.5)), strict=True))
+    model = MassartClassifier(**KNOWN, class_weight=weights)
+    assert round_trip(model, tmp_path).class_weight == weights
+    model.partial_fit(X, labels[Y], classes=labels)
+    back = round_trip(model, tmp_path)
+    assert back.class_weight == weights
+    assert [type(key) for key in back.class_weight] == [type(key) for key in labels.tolist()]
+    assert back._learner.class_weight == (1.0, 2.5)
+    model.partial_fit(X, labels[Y])
+    assert np.array_equal(back.partial_fit(X, labels[Y]).coef_, model.coef_)
+    assert back.certificate() == model.certificate()
+    fresh = [clone(each).partial_fit(X, labels[Y], classes=labels) for each in (back, model)]
+    assert np.array_equal(fresh[0].coef_, fresh[1].coef_)
+
+
+def test_balanced_comes_back(tmp_path):
+    back = round_trip(MassartClassifier(**KNOWN, class_weight="balanced").fit(X, Y), tmp_path)
+    assert back.class_weight == "balanced"
+    assert not back.certificate().applies
+
+
+@pytest.mark.parametrize("weights", [{(1, 2): 1.0}, {0: float("nan")}, {0: object()}, {None: 1.0}])
+def test_class_weights_that_no_file_holds_are_refused(weights, tmp_path):
+    with pytest.raises(ModelFileError, match="save"):
+        save(MassartClassifier(class_weight=weights), tmp_path / "model.massart")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("weights", [{"labels": [0, 1]}, {"labels": [0, 1], "weights": [1.0]}, {"labels": 5}, {}])
+def test_a_file_whose_class_weights_do_not_fit_together_is_refused(weights, tmp_path):
+    path = tmp_path / "model.massart"
+    save(MassartClassifier(class_weight={0: 1.0, 1: 2.0}), path)
+    name, meta, arrays = read_model(path)
+    write_model(path, name, {**meta, "parameters": {**meta["parameters"], "class_weight": weights}}, arrays)
+    with pytest.raises(ModelFileError, match=r"model\.massart"):
+        load(path)
+
+
 def test_feature_names_come_back(tmp_path):
     frame = pd.DataFrame(X, columns=[f"größe {i}" for i in range(6)])
     back = round_trip(MassartClassifier(**KNOWN).fit(frame, Y), tmp_path)
@@ -192,7 +250,11 @@ KINDS = {
     "halfspace": lambda d: Halfspace(d, 0.1, 0.05),
     "experts": lambda d: Experts(d, seed=2**64 - 1),
     "majority": lambda d: Experts(d, voting="majority", fit_intercept=False, normalize=False),
-    "one pair": lambda d: Experts(d, noise_rates=(0.1,), margins=(0.05,), seed=5),
+    "one pair": lambda d: Experts(d, grid=[(0.1, 0.05, True)], seed=5),
+    "class weights": lambda d: Experts(d, class_weight=(1.0, 3.0), intercept_scaling=2.0, seed=5),
+    "class weights, told": lambda d: Halfspace(d, 0.1, 0.05, class_weight=(1.0, 3.0), intercept_scaling=0.5),
+    "class weights, drifting": lambda d: Drifting(d, 7, class_weight=(0.5, 3.0), intercept_scaling=2.0),
+    "unproved": lambda d: Halfspace(d, 0.4, 0.05, class_weight=(1.0, 100.0)),
     "drifting": lambda d: Drifting(d, 7, seed=2**63 + 9),
 }
 

@@ -66,6 +66,7 @@ def test_expert_weights_are_shares(parameters):
         assert two.expert_weights_ == {"bounded, noise 0.2, margin 0.05": 1.0}
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize(
     ("parameters", "known"),
     [
@@ -73,23 +74,27 @@ def test_expert_weights_are_shares(parameters):
         ({"noise_rate": 0.13}, {"noise_rate": 0.13}),
         ({"margin": 0.07}, {"margin": 0.07}),
         ({"margin": 0.07, "horizon": 50}, {"margin": 0.07}),
+        ({"noise_rate": 0.13, "class_weight": {1: 2.0}}, {"noise_rate": 0.26 / 1.13}),
     ],
 )
-def test_what_is_known_is_not_tried(parameters, known):
-    clf = MassartClassifier(**parameters, random_state=0).fit(X, Y)
-    bounded = {name for name in clf.expert_weights_ if name.startswith("bounded, noise ")}
-    grid = expert_grid(known.get("noise_rate"), known.get("margin"), fit_intercept=True)
-    assert bounded == {expert_name(*expert) for expert in grid}
-    for expert in grid:
-        assert expert[:2] == (known.get("noise_rate", expert[0]), known.get("margin", expert[1]))
+def test_what_is_known_is_not_tried(parameters, known, fit_intercept):
+    """With class weights the known noise rate is that of weighted mistakes."""
+    clf = MassartClassifier(**parameters, fit_intercept=fit_intercept, random_state=0).fit(X, Y)
+    bounded = {name for name in clf.expert_weights_ if name.startswith("bounded")}
+    assert bounded == {
+        expert_name(rate, margin, constant=constant or not fit_intercept)
+        for rate, margin, constant in expert_grid(**known, fit_intercept=fit_intercept)
+    }
+    assert len(bounded) == 8
 
 
-def test_the_noise_rate_is_a_lower_limit():
-    """Labels are flipped with probability 0.1: far less than half says more, and few rows say little."""
-    for parameters in ({}, KNOWN, {"margin": 0.05}):
-        assert (
-            0.0 <= MassartClassifier(**parameters, random_state=0).partial_fit(X, Y, classes=[0, 1]).noise_rate_ <= 0.2
-        )
+def test_noise_rate_is_a_lower_limit():
+    """A tenth of the labels lie, at margin 0: nothing is ruled out, and for several classes the largest limit counts."""
+    for parameters in ({}, KNOWN, {"margin": 0.1}):
+        assert 0.0 <= MassartClassifier(**parameters, random_state=0).fit(X, Y).noise_rate_ <= 0.1
+    several = MassartClassifier(0.01, 0.9, random_state=0).fit(X, THREE)
+    assert several.noise_rate_ == max(member.lower_noise_rate(1 - 0.01 / 3) for member in several._learner.members)
+    assert several.noise_rate_ > 0.0
 
 
 def test_a_contradiction_is_told():

@@ -1,4 +1,7 @@
-"""Files that massart 0.1.0 wrote keep loading: the same predictions, certificates and way on as when they were new."""
+"""Files that massart 0.1.0 wrote keep loading: the same predictions, counts and way on as when they were new.
+
+Their certificates are upper bounds: what they did not count yet is taken for the most that it can have been.
+"""
 
 import json
 from dataclasses import asdict
@@ -7,7 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from massart import load, save
+from massart import Halfspace, load, save
+from massart.kernels import halfspace, mixture
+from massart.kernels import pool as pool_kernel
+from massart.learners.drift import Drifting
+from massart.learners.experts import MARGINS, NOISE_RATES, Experts
+from massart.learners.one_vs_rest import OneVsRest
+from massart.learners.rows import Rows
 from massart.store.model_file import read_header, read_model
 
 FOLDER = Path(__file__).parent / "fixtures"
@@ -102,3 +111,105 @@ def test_an_old_file_cannot_be_mapped_but_is_read_all_the_same(mode):
     for name, array in read_model(file, mmap=True, mode=mode)[2].items():
         assert array.tobytes() == read_model(file)[2][name].tobytes()
         assert array.flags.writeable == (mode == "c")
+
+
+GRID = [(rate, margin, True) for rate in NOISE_RATES for margin in MARGINS]  # as in 0.1.0: all with the constant
+LEARNERS = {
+    "ftrl": lambda **own: Halfspace(6, 0.1, 0.2, **own),
+    "fixed": lambda **own: Halfspace(6, 0.1, 0.2, 600, **own),
+    "adagrad-norm": lambda **own: Halfspace(6, 0.1, 0.2, optimizer="adagrad-norm", **own),
+    "paper": lambda **own: Halfspace(6, 0.1, 0.2, update="paper", **own),
+    "paper, horizon": lambda **own: Halfspace(6, 0.1, 0.2, 600, update="paper", **own),
+    "experts": lambda **own: Experts(6, grid=GRID, **own),
+    "majority": lambda **own: Experts(6, grid=GRID, voting="majority", **own),
+    "many features": lambda **own: Experts(70, grid=GRID, **own),
+    "one pair": lambda **own: Experts(6, grid=[(0.1, 0.5, True)], **own),
+    "drifting": lambda **own: Drifting(6, 30, grid=GRID, **own),
+}
+SIZES = {  # what 0.1.0 knew of each array
+    "rule": halfspace.NEGATIVE,
+    "state": halfspace.LINEAR,
+    "how": pool_kernel.NEGATIVE,
+    "columns": pool_kernel.CONSTANT,
+    "totals": mixture.COINS,
+}
+
+
+def as_written_then(learner):
+    """The arrays of a learner as 0.1.0 wrote them: without what has been counted since."""
+    return {
+        name: array[: SIZES[name.rpartition(".")[2]]].copy() if name.rpartition(".")[2] in SIZES else array.copy()
+        for name, array in learner.arrays().items()
+    }
+
+
+def data(rounds, width, noise=0.15):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(rounds, width))
+    return X, np.where((X[:, 0] > 0.2) ^ (rng.random(rounds) < noise), 1, -1)
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.5])
+@pytest.mark.parametrize("own", [{}, {"normalize": False}, {"fit_intercept": False}], ids=str)
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_an_old_file_promises_no_more_than_a_new_learner_of_the_same_rows(kind, own, noise):
+    """Bounds are higher, evidence and the limit of the noise rate lower; also when both have gone on to learn."""
+    new = LEARNERS[kind](**own)
+    X, y = data(600, new.n_features, noise)
+    new.learn_many(X[:400], y[:400])
+    old = type(new).from_arrays(as_written_then(new))
+    assert all(a.shape == b.shape for a, b in zip(old.arrays().values(), new.arrays().values(), strict=True))
+    assert old.certificate().constant_mistakes == 200, "half of the rounds: how often each label came is not known"
+    for _ in range(2):
+        assert np.array_equal(old.leaders(), new.leaders())
+        assert (old.rounds, old.mistakes) == (new.rounds, new.mistakes)
+        assert list(old.shares()) == list(new.shares())
+        mine, yours = old.certificate(), new.certificate()
+        assert (mine.rounds, mine.mistakes) == (yours.rounds, yours.mistakes)
+        assert mine.confident_mistake_bound >= yours.confident_mistake_bound * (1 - 1e-12)
+        assert mine.mistake_bound >= yours.mistake_bound * (1 - 1e-12)
+        assert mine.evidence <= yours.evidence * (1 + 1e-12)
+        assert old.lower_noise_rate() <= new.lower_noise_rate()
+        assert mine.applies
+        for each in (old, new):
+            each.learn_many(X[400:], y[400:])
+
+
+def sums(learner):
+    """Of each halfspace: the regret, and the sums that bounds rise with; the sum of inverses, with which they fall."""
+    if isinstance(learner, Halfspace):
+        s, own = learner._s, halfspace
+        norm2 = s[own.NORM2] if learner._rule[own.KIND] in (own.FTRL, own.FIXED) else 0.0
+        more = [s[own.LINEAR] + norm2**0.5, s[own.SPREAD], s[own.LARGEST], s[own.HEAVIEST]]
+        return np.array(more), np.array([s[own.INVERSE]])
+    S, own, t = learner._S, pool_kernel, learner._t
+    S = S[:, own.DIAGONAL : own.DIAGONAL + learner._plain]
+    more = [*(S[own.LINEAR] + np.sqrt(S[own.NORM2])), *S[own.SPREAD], *S[own.LARGEST], t[mixture.COINS]]
+    return np.array(more), S[own.INVERSE]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LEARNERS if kind not in ("adagrad-norm", "drifting")])
+def test_what_an_old_file_did_not_count_is_bounded_whatever_the_weights(kind):
+    new = LEARNERS[kind](normalize=False)
+    X, y = data(300, new.n_features)
+    weight = np.random.default_rng(5).uniform(0.2, 5.0, size=300)
+    new.learn_rows(Rows.of(X), y.astype(np.int8), weight)
+    old = type(new).from_arrays(as_written_then(new))
+    (more, fewer), (least, most) = sums(old), sums(new)
+    assert np.all(more >= least * (1 - 1e-12))
+    assert np.all(fewer <= most)
+    assert not old.certificate().applies, "weights differ, as the old file knew"
+    assert old.certificate().holds
+
+
+def test_three_classes_of_an_old_file_know_their_rounds():
+    X, _ = data(200, 6)
+    labels = np.random.default_rng(5).integers(0, 3, size=200)
+    new = OneVsRest([Halfspace(6, 0.1, 0.2) for _ in range(3)])
+    new.learn_rows(Rows.of(X), labels, np.full(200, 0.5))
+    members = {f"{k}.{name}": a for k, one in enumerate(new.members) for name, a in as_written_then(one).items()}
+    old = OneVsRest.from_arrays(members | {"totals": new.arrays()["totals"][:3]}, Halfspace)
+    mine, yours = old.certificate(), new.certificate()
+    assert (mine.rounds, mine.mistakes) == (yours.rounds, yours.mistakes) == (100, new.mistakes / 2)
+    assert mine.confident_mistake_bound >= yours.confident_mistake_bound
+    assert mine.evidence <= yours.evidence

@@ -12,11 +12,12 @@ from numba import njit
 
 
 @njit(cache=True, error_model="numpy")
-def _best_step(x: Any, s: Any, y: Any, c: Any, doubt: float) -> float:
+def _best_step(x: Any, s: Any, y: Any, c: Any, heavy: Any, doubt: float) -> float:
     """The step a for which s + a x makes the fewest mistakes (weights c), or 0 if they could be fewer by chance.
 
-    Row i changes sides at a_i = -s_i / x_i. Fewer mistakes by `gain` are no chance if gain > doubt * sqrt(sum c^2),
-    the sum over the rows that change sides: without a real gain, each of them is as likely a loss.
+    Row i changes sides at a_i = -s_i / x_i. Fewer mistakes by `gain` are no chance if gain > doubt * sqrt(sum heavy^2),
+    the sum over the rows that change sides: without a real gain, each of them is as likely a loss, and of the weight
+    `heavy` if its label is the heavier one.
     """
     turns = np.where((s == 0.0) & (x > 0.0), -1e-300, -s / x)  # a score of 0 means +1
     order = np.argsort(turns)
@@ -31,7 +32,7 @@ def _best_step(x: Any, s: Any, y: Any, c: Any, doubt: float) -> float:
             i = order[k]
             # From left to right a row comes to the side of its x; it is right there if x and y agree.
             gain += c[i] * (1.0 if (x[i] * y[i] > 0.0) == (direction > 0) else -1.0)
-            changed += c[i] * c[i]
+            changed += heavy[i] * heavy[i]
             after = k + 1 if direction > 0 else k - 1
             there = turns[after] if 0 <= after < n else np.inf  # not finite either if x is 0
             if there != turns[k] and abs(there) < np.inf and gain > best and gain > doubt * sqrt(changed):
@@ -41,17 +42,18 @@ def _best_step(x: Any, s: Any, y: Any, c: Any, doubt: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def polish(columns: Any, y: Any, c: Any, s: Any, w: Any, doubt: float, sweeps: int) -> int:
+def polish(columns: Any, y: Any, c: Any, heavy: Any, s: Any, w: Any, doubt: float, sweeps: int) -> int:
     """Change w, and the scores s of the rows with it, where that makes fewer mistakes; return how often it did.
 
-    `columns` is CSC (data, indices, indptr), one per entry of w; y is -1 or +1, c the rows' weights.
+    `columns` is CSC (data, indices, indptr), one per entry of w; y is -1 or +1, c the rows' weights, `heavy` what
+    these could have been with either label.
     """
     data, indices, indptr = columns
     changes = 0
     for _ in range(sweeps):
         for j in range(w.size):
             rows, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
-            step = _best_step(x, s[rows], y[rows], c[rows], doubt) if rows.size > 1 else 0.0
+            step = _best_step(x, s[rows], y[rows], c[rows], heavy[rows], doubt) if rows.size > 1 else 0.0
             if step != 0.0:
                 changes += 1
                 w[j] += step

@@ -86,7 +86,7 @@ def _measure(row: Any, bias: float, V: Any, q: Any) -> Any:
     """|x|^2 without the constant and x.q, with q_j = V_j x_j left in q; no state changes, the row may be refused."""
     data, indices, start, stop, shift = row
     d = np.uint64(V.size - 1)
-    q[d] = bias * (V[d] if V[d] > 0.0 else 1.0)
+    q[d] = bias * V[d] if V[d] > 0.0 or bias == 0.0 else 1.0 / bias
     square, reach = 0.0, bias * q[d]
     for p in range(start, stop):
         a, known = np.float64(data[p]), V[indices[p - shift]]
@@ -227,7 +227,7 @@ def _few_scores(x: Any, F: Any, C: Any, weight: float, z: Any, scores: Any) -> N
     for j in range(d):
         deviation = sqrt(C[DEVIATION, j] / max(weight, LEAST))
         z[j] = (x[j] - C[MEAN, j]) / (deviation if deviation > LEAST else np.inf)
-    z[d] = x[d]
+    z[d] = 1.0 if x[d] != 0.0 else 0.0  # in units of its own size, as the features
     full, fast, middle, slow = 0.0, 0.0, 0.0, 0.0
     for j in range(d + 1):
         full += x[j] * F[d + 1, j]

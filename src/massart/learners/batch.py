@@ -117,11 +117,12 @@ def fit_batch(
         again.learn_rows(rows, y, weight, rng.permutation(order), average)
         total, weight_total = again.summed(average)
         averages = [(total - before) / (weight_total - weight_before), total / weight_total]
-    # Of equals the first wins: averages before the last weights, these before the weights of a round drawn by chance.
+    # Of equals the first wins: averages before the last weights, these before the weights of a round drawn by chance,
+    # and these before answering the same to every row.
     late = np.concatenate([*averages, again.columns(), again.leaders()[:, None, :]], axis=1)
     if passes > 1 and sizes is not None:
         late[:, :, :-1] /= sizes
-    candidates = np.concatenate([late, *drawn], axis=1)
+    candidates = np.concatenate([late, *drawn, *_constants(late.shape[0], late.shape[2], constant)], axis=1)
     # The judges are rows in the canonical order, so that the choice depends on nothing but the rows either.
     judges = order[:_JUDGED].astype(np.int64)
     cost = weight * class_weight[labels]
@@ -129,7 +130,23 @@ def fit_batch(
     if len(candidates) > 1:
         return candidates[:, best[0]].copy()  # the answer is the highest of several scores, not the sign of one
     judges = order[:_POLISHING].astype(np.int64)
-    return _polish(candidates[0, best[:_POLISHED]], X[judges], labels[judges], cost[judges], constant)[None]
+    weights = cost[judges], weight[judges] * class_weight.max()
+    # By less than a row of the heavier label over one of the lighter, candidates may differ by chance.
+    chance = float(weights[1].max() * (1.0 - class_weight.min() / class_weight.max()))
+    return _polish(candidates[0, best[:_POLISHED]], X[judges], labels[judges], weights, chance, constant)[None]
+
+
+def _constants(classes: int, width: int, constant: float) -> list[NDArray[np.float64]]:
+    """(classes, constant answers, width): one of each class; none without an intercept.
+
+    >>> _constants(1, 3, 1.0)[0].tolist()
+    [[[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]]
+    """
+    if constant == 0.0:
+        return []
+    always = np.zeros((classes, max(2, classes), width))
+    always[:, :, -1] = np.eye(classes) if classes > 1 else np.array([1.0, -1.0])
+    return [always]
 
 
 def _sizes(X: Any, weight: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -159,9 +176,18 @@ def _divided(X: Any, sizes: NDArray[np.float64]) -> Any:
 
 
 def _polish(
-    candidates: NDArray[np.float64], X: Any, labels: NDArray[np.int64], weight: NDArray[np.float64], constant: float
+    candidates: NDArray[np.float64],
+    X: Any,
+    labels: NDArray[np.int64],
+    weights: tuple[NDArray[np.float64], NDArray[np.float64]],
+    chance: float,
+    constant: float,
 ) -> NDArray[np.float64]:
-    """The candidate, (d + 1,), that makes the fewest mistakes after exact line searches along its coordinates."""
+    """The candidate, (d + 1,), that makes the fewest mistakes after exact line searches along its coordinates.
+
+    `weights` are those of the rows, and what they would be with the heavier label; a later candidate has to be better
+    than an earlier one by more than `chance`.
+    """
     ones = np.full((len(labels), 1), float(constant != 0.0))
     columns = sparse.hstack([sparse.csc_matrix(X, dtype=np.float64), ones], format="csc")
     entries = (columns.data, columns.indices.astype(np.int64), columns.indptr.astype(np.int64))
@@ -172,9 +198,9 @@ def _polish(
     for candidate in candidates:
         polished = candidate.copy()
         scores = np.asarray(columns @ polished)
-        polishing.polish(entries, y, weight, scores, polished, doubt, _SWEEPS)
-        mistakes = float(weight[(scores >= 0.0) != (y > 0.0)].sum())
-        if mistakes < fewest:
+        polishing.polish(entries, y, *weights, scores, polished, doubt, _SWEEPS)
+        mistakes = float(weights[0][(scores >= 0.0) != (y > 0.0)].sum())
+        if mistakes < fewest - chance:
             fewest, best = mistakes, polished
     return best
 

@@ -1,6 +1,6 @@
 """MassartClassifier: the online halfspace learner in scikit-learn's contract."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, Self
@@ -322,7 +322,14 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _class_weights(self, classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
         """One weight per class; `y` are the labels that "balanced" counts."""
         try:
-            weights = np.asarray(compute_class_weight(self.class_weight, classes=classes, y=y), dtype=np.float64)
+            if isinstance(self.class_weight, Mapping):
+                # Not compute_class_weight: it looks up int(label), which is another label for 0.5 and for "1".
+                known = [label in self.class_weight for label in classes]
+                if not all(known) and sum(known) != len(self.class_weight):
+                    raise ValueError(f"the classes are {classes.tolist()}")
+                weights = np.array([self.class_weight.get(label, 1.0) for label in classes], dtype=np.float64)
+            else:
+                weights = np.asarray(compute_class_weight(self.class_weight, classes=classes, y=y), dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise InvalidParameterError(
                 f"class_weight={self.class_weight!r}: give a dict from labels to weights, 'balanced' or None ({error})"

@@ -296,7 +296,7 @@ class Experts:
         """(1 + CENTRED, columns at first + 1): the weights of the experts for few features."""
         d = self._F.shape[1] - 1
         few = np.concatenate([self._F[-1:], self._C[kernel.CENTRED_SIZE - kernel.CENTRED :]])
-        few[:, d] *= self._how[kernel.BIAS]
+        few[0, d] *= self._how[kernel.BIAS]
         deviation = np.sqrt(self._C[kernel.DEVIATION, :d] / max(self._t[mixture.WEIGHT], 1e-300))
         centred = few[1:]
         centred[:, :d] /= np.where(deviation > 1e-200, deviation, np.inf)
