@@ -85,8 +85,9 @@ def compare(pool, oracle):
         "TIGHT": (pool._t[mixture.TIGHT], oracle.tight),
     }
     pairs |= {name: (pool._t[getattr(mixture, name)], getattr(m, name.lower())) for name in TOTALS}
-    for name in ("LINEAR", "SPREAD", "LARGEST", "INVERSE"):
-        pairs[name] = (pool._S[getattr(kernel, name), PLAIN], [getattr(e.path, name.lower()) for e in plain])
+    eta, gamma = pool._S[kernel.ETA, PLAIN], pool._S[kernel.GAMMA, PLAIN]
+    for name, factor in (("LINEAR", 1.0), ("SPREAD", eta * (1.0 - eta)), ("INVERSE", gamma)):
+        pairs[name] = (factor * pool._S[getattr(kernel, name), PLAIN], [getattr(e.path, name.lower()) for e in plain])
     if oracle.few:
         pairs |= {
             "F": (pool._F, np.vstack([oracle.F, oracle.full])),
@@ -195,12 +196,12 @@ def test_plain_columns_are_halfspaces(width, told, grid, normalize, weighted):
         assert pool._M[mixture.LOSS, k] == pytest.approx(cost @ ((scores >= 0) != (y > 0)), rel=1e-12)
         for name in ("LINEAR", "INVERSE", "NORM2", "SQUARES", "CAP"):
             found, expected = pool._S[getattr(kernel, name), k], single._s[getattr(halfspace, name)]
+            found *= margin if name == "INVERSE" else 1.0
             assert found == pytest.approx(expected, rel=DRIFT, abs=DRIFT), name
         empty = normalize and not constant and not (X != 0).any(axis=1).all()  # a row of zeros has no length
-        for name in ("SPREAD", "LARGEST"):
-            found, expected = pool._S[getattr(kernel, name), k], single._s[getattr(halfspace, name)]
-            assert found <= expected * (1 + DRIFT), name
-            assert empty or found == pytest.approx(expected, rel=DRIFT), name
+        found, expected = rate * (1 - rate) * pool._S[kernel.SPREAD, k], single._s[halfspace.SPREAD]
+        assert found <= expected * (1 + DRIFT)
+        assert empty or found == pytest.approx(expected, rel=DRIFT)
 
 
 def bits(pool):

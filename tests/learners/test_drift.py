@@ -126,7 +126,7 @@ def test_fading_is_weighting(voting, factor):
     for name, power in (*((name, 1) for name in names), ("COINS", 2), ("WEIGHT2", 2)):
         place = getattr(mixture, name)
         assert faded._t[place] == pytest.approx(factor**power * plain._t[place], rel=1e-6), name
-    for name, power in (("LINEAR", 1), ("LARGEST", 1), ("INVERSE", 1), ("SPREAD", 2), ("NORM2", 2), ("SQUARES", 2)):
+    for name, power in (("LINEAR", 1), ("INVERSE", 1), ("SPREAD", 2), ("NORM2", 2), ("SQUARES", 2)):
         own = getattr(kernel, name)
         expected = factor**power * plain._S[own, DIAGONAL : DIAGONAL + 8]
         np.testing.assert_allclose(faded._S[own, DIAGONAL : DIAGONAL + 8], expected, rtol=1e-6)

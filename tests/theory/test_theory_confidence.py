@@ -306,9 +306,7 @@ def test_class_weights_need_the_changed_rate():
     st.floats(0.1, 10.0),
     st.floats(0.1, 10.0),
 )
-def test_evidence_of_a_direction_is_the_mean_over_its_rates(
-    noise, margin, norm, total, leak, heaviest, longest, scale
-):
+def test_evidence_of_a_direction_is_the_mean_over_its_rates(noise, margin, norm, total, leak, heaviest, longest, scale):
     longest = max(longest, margin)
     rates = DIRECTION_RATES / scale
     ends = [
@@ -318,9 +316,7 @@ def test_evidence_of_a_direction_is_the_mean_over_its_rates(
     worst = np.maximum(*ends)
     logs = np.where(worst < 0, -rates * norm - total / heaviest * worst, -np.inf)
     expected = np.logaddexp.reduce(logs) - math.log(24)
-    found = theory.direction_evidence(
-        noise, margin, norm, total, leak, heaviest=heaviest, longest=longest, scale=scale
-    )
+    found = theory.direction_evidence(noise, margin, norm, total, leak, heaviest=heaviest, longest=longest, scale=scale)
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
