@@ -127,7 +127,9 @@ def test_no_step_leaves_the_data():
     step = kernel._best_step(x, s, np.ones(5), np.ones(5), np.ones(5), 0.0)
     assert step == 4.5
     assert kernel._best_step(x, s, -np.ones(5), np.ones(5), np.ones(5), 0.0) == 0.0
-    assert kernel._best_step(np.full(5, 1e-310), s, np.ones(5), np.ones(5), np.ones(5), 0.0) == 0.0  # beyond all numbers
+    assert (
+        kernel._best_step(np.full(5, 1e-310), s, np.ones(5), np.ones(5), np.ones(5), 0.0) == 0.0
+    )  # beyond all numbers
 
 
 def test_a_weight_is_a_repetition():
@@ -137,7 +139,9 @@ def test_a_weight_is_a_repetition():
         again = np.repeat(np.arange(y.size), c.astype(int))
         found, repeated = w.copy(), w.copy()
         kernel.polish(columns(X), y, c, c, X @ w, found, 0.0, 2)
-        kernel.polish(columns(X[again]), y[again], np.ones(again.size), np.ones(again.size), X[again] @ w, repeated, 0.0, 2)
+        kernel.polish(
+            columns(X[again]), y[again], np.ones(again.size), np.ones(again.size), X[again] @ w, repeated, 0.0, 2
+        )
         assert found == pytest.approx(repeated, rel=1e-12)
         doubtful, doubled = w.copy(), w.copy()
         kernel.polish(columns(X), y, c, c, X @ w, doubtful, 1.5, 2)

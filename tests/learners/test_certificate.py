@@ -128,9 +128,13 @@ def certificate(mistakes=120.0, sure=260.0, expected=180.0, holds=True, constant
 def test_it_speaks_in_three_forms():
     within = certificate()
     assert (within.verdict, within.says_nothing) == ("within the bound", False)
-    assert str(within) == within.sentence == (
-        "within the bound: 120 mistakes in 1,000 rounds; at most 260 at 0.99, at most 180 expected, "
-        "for noise rate 0.1, margin 0.05"
+    assert (
+        str(within)
+        == within.sentence
+        == (
+            "within the bound: 120 mistakes in 1,000 rounds; at most 260 at 0.99, at most 180 expected, "
+            "for noise rate 0.1, margin 0.05"
+        )
     )
     assert "more than 180 expected" in str(certificate(mistakes=200.0)), "never at most what has been exceeded"
     assert "expected" not in str(certificate(expected=260.0)), "a pool has no bound on its expectation"
@@ -240,7 +244,11 @@ def test_class_weights_change_the_noise_rate_and_weigh_mistakes(classes):
 
 def test_class_weights_both_two_are_weights_of_two():
     """To the last number of the certificate; a learner knows which of them were weights of rows."""
-    for make in (lambda **o: Halfspace(5, 0.1, 0.05, **o), lambda **o: Experts(5, **o), lambda **o: Drifting(5, 9, **o)):
+    for make in (
+        lambda **o: Halfspace(5, 0.1, 0.05, **o),
+        lambda **o: Experts(5, **o),
+        lambda **o: Drifting(5, 9, **o),
+    ):
         by_class, by_row = make(class_weight=(2.0, 2.0)), make()
         by_class.learn_many(X, Y)
         by_row.learn_rows(Rows.of(X), Y.astype(np.int8), np.full(2000, 2.0))

@@ -127,7 +127,10 @@ def test_a_pickled_classifier_goes_on_bit_for_bit(name, sparse):
         ({"class_weight": {0: 1e11}}, "weights must lie between 1e-10 and 1e+10"),
         ({"class_weight": {0: float("nan")}}, "weights must lie between"),
         ({"class_weight": {0: "heavy"}}, "give a dict from labels to weights, 'balanced' or None"),
-        ({"class_weight": {"a": 2.0}}, "give a dict from labels to weights, 'balanced' or None (the classes are [0, 1])"),
+        (
+            {"class_weight": {"a": 2.0}},
+            "give a dict from labels to weights, 'balanced' or None (the classes are [0, 1])",
+        ),
         ({"class_weight": {0.5: 2.0}}, "(the classes are [0, 1])"),
         ({"class_weight": 2.0}, "class_weight=2.0: give a dict from labels to weights, 'balanced' or None"),
     ],
@@ -507,7 +510,9 @@ def test_learn_predict_answers_as_predict_does_without_coins():
         assert clf.learn_predict(X[i : i + 1], y[i : i + 1]) == expected
 
 
-@pytest.mark.parametrize("parameters", [KNOWN, {**KNOWN, "update": "paper"}, {"voting": "majority"}, {"horizon": 50}, {}])
+@pytest.mark.parametrize(
+    "parameters", [KNOWN, {**KNOWN, "update": "paper"}, {"voting": "majority"}, {"horizon": 50}, {}]
+)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("scaling", [0.02, 1.0, 40.0])
 def test_coef_and_intercept_apply_to_raw_rows_whatever_the_constant_is(parameters, classes, scaling):

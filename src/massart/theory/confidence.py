@@ -107,19 +107,20 @@ def _log_mean_exp(logs: Sequence[float]) -> float:
     return highest + math.log(math.fsum(math.exp(value - highest) for value in logs) / len(logs))
 
 
-def anytime_evidence(excess: float, spreads: Sequence[tuple[float, float]], scale: float) -> float:
+def anytime_evidence(surplus: float, spreads: Sequence[tuple[float, float]], scale: float) -> float:
     """Theorem 12 of docs/theory.md: ln E, E the evidence that mistakes exceed what the declaration allows.
 
-    E is the mean over j < 46 of exp(lambda_j excess - sum variance phi(lambda_j largest) / largest^2) with
-    phi(s) = e^s - 1 - s and lambda_j = 8 * 2^(-j/2) / scale.  `excess` is the mistakes less the noise and the
+    E is the mean over j < 46 of exp(lambda_j surplus - sum variance phi(lambda_j largest) / largest^2) with
+    phi(s) = e^s - 1 - s and lambda_j = 8 * 2^(-j/2) / scale.  `surplus` is the mistakes less the noise and the
     regret of the path, `spreads` the pairs (variance, largest) of the path's sums, `scale` a number that was fixed
     before the first label.  If the stream is as declared, E exceeds 1 / (1 - confidence) at some time with
     probability at most 1 - confidence.
 
-    >>> round(anytime_evidence(excess=200.0, spreads=[(900.0, 1.0)], scale=2.0), 1)
+    >>> round(anytime_evidence(surplus=200.0, spreads=[(900.0, 1.0)], scale=2.0), 1)
     16.9
     """
-    return _log_mean_exp([rate * excess - _compensation(rate, spreads) for rate in _rates(scale)])
+    rates = _rates(check_positive("scale", scale))
+    return _log_mean_exp([rate * surplus - _compensation(rate, spreads) for rate in rates])
 
 
 def anytime_deviation(confidence: float, spreads: Sequence[tuple[float, float]], scale: float) -> float:
@@ -132,7 +133,7 @@ def anytime_deviation(confidence: float, spreads: Sequence[tuple[float, float]],
     126.1
     """
     log = math.log(_RATES) - math.log1p(-check_confidence(confidence))
-    return min((log + _compensation(rate, spreads)) / rate for rate in _rates(scale))
+    return min((log + _compensation(rate, spreads)) / rate for rate in _rates(check_positive("scale", scale)))
 
 
 def class_weight_noise_rate(noise_rate: float, ratio: float) -> float:
@@ -169,11 +170,17 @@ def direction_evidence(
     >>> round(direction_evidence(0.05, 1 / 16, norm=20.0, total=1000.0, leak=0.0), 1)
     67.7
     """
+    noise, ends = check_noise_rate(noise_rate), (check_margin(margin), check_positive("longest", longest))
+    length, h = (
+        check_nonnegative("norm", norm),
+        check_nonnegative("total", total) / check_positive("heaviest", heaviest),
+    )
+    first, lean = check_positive("scale", scale), check_probability("leak", leak)
     logs = []
     for j in range(_DIRECTION_RATES):
-        rate = 4.0 * 2.0 ** (-0.5 * j) / scale
-        worst = max(_log_moment(rate * heaviest * v, noise_rate, leak) for v in (margin, longest))
-        logs.append(-rate * norm - total / heaviest * worst if worst < 0.0 else -math.inf)
+        rate = 4.0 * 2.0 ** (-0.5 * j) / first
+        worst = max(_log_moment(rate * heaviest * v, noise, lean) for v in ends)
+        logs.append(-rate * length - h * worst if worst < 0.0 else -math.inf)
     return _log_mean_exp(logs)
 
 
