@@ -191,10 +191,10 @@ def test_the_default_pool_keeps_its_promise_against_adaptive_adversaries(world):
 def test_a_pool_with_an_honest_pair_keeps_its_promise_against_adaptive_adversaries(world):
     """Margins are 0.04 here, for which 1/128 promises less than nothing in so few rounds: the grid is told a pair."""
     rounds, one = 5000, worlds.make(world)
-    told = {"noise_rates": (0.01, one.noise_rate), "margins": (one.margin, 0.3)}
-    pools = [play(pool_for(one, seed, **told), worlds.make(world, seed=seed), rounds) for seed in range(4)]
+    grid = [(rate, margin) for rate in (0.01, one.noise_rate) for margin in (one.margin, 0.3)]
+    told = [(rate, margin, False) for rate, margin in grid]
+    pools = [play(pool_for(one, seed, grid=told), worlds.make(world, seed=seed), rounds) for seed in range(4)]
     mistakes = [pool.mistakes for pool in pools]
-    grid = [(p, m) for p in told["noise_rates"] for m in told["margins"]]
     bound = theory.pool_mistake_bound(one.noise_rate, one.margin, rounds, grid, experts=len(pools[0].shares()))
     assert bound < 0.9 * rounds
     assert np.mean(mistakes) + Z * np.std(mistakes, ddof=1) / np.sqrt(4) <= bound

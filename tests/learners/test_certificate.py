@@ -11,7 +11,7 @@ from massart.kernels import halfspace as kernel
 from massart.kernels import mixture
 from massart.kernels import pool as pool_kernel
 from massart.kernels.pool import DIAGONAL
-from massart.learners.certificate import Certificate
+from massart.learners.certificate import Certificate, Council
 from massart.learners.choosing import choose_learner
 from massart.learners.drift import Drifting
 from massart.learners.experts import NOISE_RATES, Experts
@@ -524,3 +524,7 @@ def test_a_council_pays_for_what_it_lost_to_its_default_and_for_its_coins(voting
     assert c.confident_mistake_bound == pytest.approx(c.mistake_bound + chance)
     assert t[mixture.COINS] > 0
     assert (c.mistakes, c.rounds, c.noise_rate) == (learner.mistakes, 2000, own.noise_rate)
+    worse = Council(c.mistakes, float(t[mixture.EXPECTED]) + 5000.0, 0.0, 1.0)  # had it expected to lose more
+    dear = learner.steady.certificate_with(worse, 0.99)
+    assert dear.regret_bound == pytest.approx(regret + price + 5000.0)
+    assert dear.evidence <= c.evidence

@@ -89,7 +89,7 @@ def test_what_is_known_is_not_tried(parameters, known, fit_intercept):
 
 
 def test_noise_rate_is_a_lower_limit():
-    """A tenth of the labels lie, at margin 0: nothing is ruled out, and for several classes the largest limit counts."""
+    """A tenth of the labels lie, at margin 0: nothing above that is ruled out; the largest of several classes."""
     for parameters in ({}, KNOWN, {"margin": 0.1}):
         assert 0.0 <= MassartClassifier(**parameters, random_state=0).fit(X, Y).noise_rate_ <= 0.1
     several = MassartClassifier(0.01, 0.9, random_state=0).fit(X, THREE)

@@ -51,6 +51,14 @@ GOOD = {
     "offset": 1.0,
     "row_length": 1.0,
     "intercept_scaling": 1.0,
+    "surplus": 10.0,
+    "spreads": [(100.0, 1.0)],
+    "ratio": 2.0,
+    "norm": 3.0,
+    "total": 100.0,
+    "leak": 0.5,
+    "heaviest": 1.0,
+    "longest": 1.0,
     "grid": [(0.1, 0.1), (0.2, 0.05)],
     "mistake_bound": theory.ftrl_mistake_bound,
 }
@@ -95,6 +103,12 @@ BAD = {
     "offset": (-1.0, math.nan),
     "row_length": (-1.0, math.inf),
     "intercept_scaling": (0.0, -1.0, math.nan),
+    "ratio": (0.0, -1.0, math.nan),
+    "norm": (-1.0, math.nan),
+    "total": (-1.0,),
+    "leak": (-0.1, 1.1),
+    "heaviest": (0.0, -1.0),
+    "longest": (0.0, math.inf),
     "margin": (0.0, -0.1, math.nan, math.inf),
 }
 

@@ -77,7 +77,7 @@ from numba import njit
     INVERSE,  # sum of c * gamma / m
     FIRST,  # c of the first row
     POSITIVES,  # sum of c over rows labelled +1
-    UNPROVED,  # not 0 when what the theorem assumes is known not to hold: nothing is certified then
+    UNPROVED,  # 1 if what the theorem assumes is known not to hold, 2 if the file of the model is too old to tell
     STATE_SIZE,
 ) = range(23)
 FTRL, FIXED, ADAGRAD, PAPER = 0.0, 1.0, 2.0, 3.0

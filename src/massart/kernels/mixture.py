@@ -56,7 +56,7 @@ MAJORITY, SAMPLE = 0.0, 1.0
     COINS,  # sum of c^2 q (1 - q), q the probability of a mistake before the coin
     FIRST,  # c of the first row
     POSITIVES,  # sum of c over rows labelled +1
-    UNPROVED,  # not 0 when what the theorem assumes is known not to hold: nothing is certified then
+    UNPROVED,  # 1 if what the theorem assumes is known not to hold, 2 if the file of the model is too old to tell
     TOTAL_SIZE,
 ) = range(31)
 

@@ -5,7 +5,7 @@ pool, Theorem 16 the second test, which finds labels that say nothing.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, exp, inf, isfinite, log, log1p, sqrt
 
 import numpy as np
@@ -38,8 +38,11 @@ class Certificate:
         at most 1 - confidence, however often one looks. It may be multiplied over independent streams.
     holds : False when the evidence does so: the declaration cannot be true. Never False if rows had unequal sample
         weights, or were learned more than once: then the theorem need not apply, whatever the stream is.
-    constant_mistakes : what always answering the more frequent label so far would have got wrong.
-    applies : whether what the theorem assumes of weights and repetitions is known to hold.
+    constant_mistakes : what always answering the more frequent label so far would have got wrong; infinite if the
+        labels were not counted (a file of an early version).
+    applies : whether what the theorem assumes of weights and repetitions is known to hold. If it is known not to
+        hold, the bounds are the number of rounds.
+    classes : the number of classes.
     """
 
     rounds: float
@@ -54,6 +57,7 @@ class Certificate:
     evidence: float = 0.0
     constant_mistakes: float = inf
     applies: bool = True
+    classes: int = 2
 
     @property
     def says_nothing(self) -> bool:
@@ -75,9 +79,10 @@ class Certificate:
     def rounds_needed(self) -> int | None:
         """About how many rounds until the bound says something, if its excess goes on growing like sqrt(rounds).
 
-        None if it does not come: the noise rate is not below the share of the rarer label.
+        None if it does not come, the noise rate not being below the share of the rarer label; and for more than two
+        classes, whose bounds are a sum.
         """
-        if self.rounds <= 0.0:
+        if self.rounds <= 0.0 or self.classes > 2:
             return None
         room = min(self.constant_mistakes / self.rounds, 0.5) - self.noise_rate
         excess = self.confident_mistake_bound - self.noise_rate * self.rounds
@@ -101,22 +106,29 @@ class Certificate:
                 above = "more than" if self.mistakes > self.mistake_bound else "at most"
                 expected = f", {above} {self.mistake_bound:,.0f} expected"
             return f"{WITHIN}: {seen}; at most {sure}{expected}, for {declared}"
-        if self._exceeded:
-            return f"{SAYS_NOTHING}: {seen}; the bound {sure} for {declared} is for weights that no label decides"
         if self.rounds <= 0.0:
             return f"{SAYS_NOTHING}: no round has been learned"
-        guess = f"always answering the more frequent label makes {self.constant_mistakes:,.0f}"
-        needed = self.rounds_needed
-        until = (
-            f"needs about {needed:,} rounds at this rate"
-            if needed is not None
-            else "no number of rounds is enough while the rarer label is no more frequent than the noise rate"
-        )
-        return f"{SAYS_NOTHING}: {seen}, bound {sure} for {declared}; {guess}; {until}"
+        if not self.applies and (self._exceeded or self.confident_mistake_bound == self.rounds):
+            return f"{SAYS_NOTHING}: {seen}; nothing is proved for weights that a label decides, or rows learned twice"
+        parts = [f"{SAYS_NOTHING}: {seen}, bound {sure} for {declared}"]
+        if isfinite(self.constant_mistakes):
+            parts.append(f"always answering the more frequent label makes {self.constant_mistakes:,.0f}")
+        if self.rounds_needed is not None:
+            parts.append(f"needs about {self.rounds_needed:,} rounds at this rate")
+        elif self.classes == 2:
+            parts.append("no number of rounds is enough while the rarer label is no more frequent than the noise rate")
+        return "; ".join(parts)
 
     def __str__(self) -> str:
         """The sentence."""
         return self.sentence
+
+    def _without_bound(self, unproved: bool) -> "Certificate":
+        """The same, but for bounds, if what the theorem assumes is known not to hold."""
+        if not unproved:
+            return self
+        excess = (1.0 - self.noise_rate) * self.rounds
+        return replace(self, regret_bound=excess, mistake_bound=self.rounds, confident_mistake_bound=self.rounds)
 
 
 def _as_number(log_evidence: float) -> float:
@@ -133,9 +145,9 @@ def _largest(heaviest: float, longest2: float, margin: float) -> float:
     return heaviest * (margin + sqrt(max(longest2, 1.0))) / margin
 
 
-def _guess(weight: float, positives: float) -> float:
-    """The weight of the rarer label."""
-    return min(positives, weight - positives)
+def _guess(weight: float, positives: float, unproved: float) -> float:
+    """The weight of the rarer label; infinite if a file of an early version did not count them."""
+    return inf if unproved == 2.0 else min(positives, weight - positives)
 
 
 def _before_class_weights(noise_rate: float, negative: float, positive: float) -> float:
@@ -189,9 +201,9 @@ def certify(rule: NDArray[np.float64], s: NDArray[np.float64], confidence: float
         confidence=confidence,
         holds=not applies or log_evidence < -log1p(-confidence),
         evidence=_as_number(log_evidence),
-        constant_mistakes=_guess(weight, float(s[kernel.POSITIVES])),
+        constant_mistakes=_guess(weight, float(s[kernel.POSITIVES]), float(s[kernel.UNPROVED])),
         applies=applies,
-    )
+    )._without_bound(s[kernel.UNPROVED] == 1.0)
 
 
 def _applies(rule: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
@@ -332,9 +344,9 @@ def certify_mixture(
         confidence=confidence,
         holds=not applies or evidence < -log(doubt),
         evidence=_as_number(evidence),
-        constant_mistakes=_guess(weight, float(t[mixture.POSITIVES])),
+        constant_mistakes=_guess(weight, float(t[mixture.POSITIVES]), float(t[mixture.UNPROVED])),
         applies=applies,
-    )
+    )._without_bound(t[mixture.UNPROVED] == 1.0)
 
 
 def _pool_applies(how: NDArray[np.float64], t: NDArray[np.float64]) -> bool:
@@ -469,4 +481,5 @@ def certify_classes(
         evidence=evidence,
         constant_mistakes=weight - most_frequent,
         applies=applies,
+        classes=len(classes),
     )

@@ -242,7 +242,7 @@ class Drifting:
         """The learner whose `arrays()` these are."""
         t = arrays["totals"]
         if t.shape == (mixture.COINS,):  # a file from before coins were counted: their variance is at most a quarter
-            new = [t[mixture.WEIGHT2] / 4, 1.0, t[mixture.WEIGHT] / 2, 0.0]
+            new = [t[mixture.WEIGHT2] / 4, 1.0, 0.0, 2.0]
             arrays = arrays | {"totals": padded(t, mixture.TOTAL_SIZE, new)}
         check_arrays(arrays, {"totals": (mixture.TOTAL_SIZE,), "horizon": (1,)})
         pools = [

@@ -413,5 +413,5 @@ def _upgraded(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {
         "how": how,
         "columns": padded(S, kernel.COLUMN_SIZE, new),
-        "totals": padded(t, mixture.TOTAL_SIZE, [t[mixture.WEIGHT2] / 4, 1.0, t[mixture.WEIGHT] / 2, 0.0]),
+        "totals": padded(t, mixture.TOTAL_SIZE, [t[mixture.WEIGHT2] / 4, 1.0, 0.0, 2.0]),
     }

@@ -304,5 +304,5 @@ def _upgraded(rule: NDArray[np.float64], s: NDArray[np.float64]) -> dict[str, ND
         reach = (floor + max(1.0, float(s[kernel.LONGEST2]) ** 0.5)) / floor
         linear = regret_bound(rule, s) - float(s[kernel.NORM2]) ** 0.5
         spread = noise_rate * (1.0 - noise_rate) * float(s[kernel.WEIGHT2]) * reach * reach
-        s = padded(s, kernel.STATE_SIZE, [linear, spread, 0.0, 1.0, float(s[kernel.WEIGHT]) / 2, 0.0])
+        s = padded(s, kernel.STATE_SIZE, [linear, spread, 0.0, 1.0, 0.0, 2.0])
     return {"rule": rule, "state": s}

@@ -108,19 +108,20 @@ def _log_mean_exp(logs: Sequence[float]) -> float:
     return highest + math.log(math.fsum(math.exp(value - highest) for value in logs) / len(logs))
 
 
-def anytime_evidence(excess: float, spreads: Sequence[tuple[float, float]], scale: float) -> float:
+def anytime_evidence(surplus: float, spreads: Sequence[tuple[float, float]], scale: float) -> float:
     """Theorem 12 of docs/theory.md: ln E, E the evidence that mistakes exceed what the declaration allows.
 
-    E is the mean over j < 46 of exp(lambda_j excess - sum variance phi(lambda_j largest) / largest^2) with
-    phi(s) = e^s - 1 - s and lambda_j = 8 * 2^(-j/2) / scale.  `excess` is the mistakes less the noise and the
+    E is the mean over j < 46 of exp(lambda_j surplus - sum variance phi(lambda_j largest) / largest^2) with
+    phi(s) = e^s - 1 - s and lambda_j = 8 * 2^(-j/2) / scale.  `surplus` is the mistakes less the noise and the
     regret of the path, `spreads` the pairs (variance, largest) of the path's sums, `scale` a number that was fixed
     before the first label.  If the stream is as declared, E exceeds 1 / (1 - confidence) at some time with
     probability at most 1 - confidence.
 
-    >>> round(anytime_evidence(excess=200.0, spreads=[(900.0, 1.0)], scale=2.0), 1)
+    >>> round(anytime_evidence(surplus=200.0, spreads=[(900.0, 1.0)], scale=2.0), 1)
     16.9
     """
-    return _log_mean_exp([rate * excess - _compensation(rate, spreads) for rate in _rates(scale)])
+    rates = _rates(check_positive("scale", scale))
+    return _log_mean_exp([rate * surplus - _compensation(rate, spreads) for rate in rates])
 
 
 def anytime_deviation(confidence: float, spreads: Sequence[tuple[float, float]], scale: float) -> float:
@@ -133,7 +134,7 @@ def anytime_deviation(confidence: float, spreads: Sequence[tuple[float, float]],
     126.1
     """
     log = math.log(_RATES) - math.log1p(-check_confidence(confidence))
-    return min((log + _compensation(rate, spreads)) / rate for rate in _rates(scale))
+    return min((log + _compensation(rate, spreads)) / rate for rate in _rates(check_positive("scale", scale)))
 
 
 def class_weight_noise_rate(noise_rate: float, ratio: float) -> float:
@@ -170,10 +171,11 @@ def direction_evidence(
     >>> round(direction_evidence(0.05, 1 / 16, norm=20.0, total=1000.0, leak=0.0), 1)
     67.7
     """
-    moments = _largest_moments(noise_rate, margin, leak, heaviest, longest, scale)
-    return _log_mean_exp(
-        [-rate * norm - total / heaviest * worst if worst < 0.0 else -math.inf for rate, worst in moments]
-    )
+    noise, gamma, lean = check_noise_rate(noise_rate), check_margin(margin), check_probability("leak", leak)
+    heavy, long = check_positive("heaviest", heaviest), check_positive("longest", longest)
+    moments = _largest_moments(noise, gamma, lean, heavy, long, check_positive("scale", scale))
+    length, count = check_nonnegative("norm", norm), check_nonnegative("total", total) / heavy
+    return _log_mean_exp([-rate * length - count * worst if worst < 0.0 else -math.inf for rate, worst in moments])
 
 
 @lru_cache(maxsize=256)  # who looks at every round asks for the same ones
