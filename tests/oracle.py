@@ -30,7 +30,7 @@ class Path:
 
     def __init__(self, d):
         self.G = np.zeros(d)  # sum of g, whose norm is the largest -<sum g, w*>
-        self.linear = self.spread = self.largest = self.inverse = 0.0
+        self.linear = self.spread = self.inverse = 0.0
 
     def add(self, g, w, eta, gamma, m, c, heavy, length):
         """A round with gradient g at weights w, of weight c, at most `heavy` before the label was seen."""
@@ -38,7 +38,6 @@ class Path:
         self.linear += g @ w
         a = heavy * (gamma + length) / m  # the most that chance can add
         self.spread += eta * (1 - eta) * a * a
-        self.largest = max(self.largest, a)
         self.inverse += c * gamma / m
 
     @property
@@ -243,7 +242,8 @@ class Mixture(Council):
     def set_rate(self, gap):
         self.gap, self.rate = gap, np.log(self.loss.size) / gap if gap > 0 else 0.0
         self.best_then, self.drawn_then, self.doubt, self.next = self.loss.min(), self.drawn, 0.0, 17 / 16 * self.rounds
-        self.size = np.sqrt(np.maximum(self.power, LEAST))
+        known = np.where(self.power > 0, self.power, self.power.max())  # no score yet: as large as anybody's
+        self.size = np.where(known > 0, np.sqrt(np.maximum(known, LEAST)), 1.0)
         self.total_then = self.shares().sum()
 
     def round(self, scores, y, c=1.0, heavy=None):
@@ -260,7 +260,7 @@ class Mixture(Council):
         if self.sample and toss < chance:
             p = np.cumsum(shares) / shares.sum()
             e = min(int(np.searchsorted(p, toss / chance, side="right")), p.size - 1)
-            given = scores[e] / np.sqrt(max(self.power[e], LEAST))
+            given = scores[e] / (np.sqrt(max(self.power[e], LEAST)) if self.power[e] > 0 else 1.0)
 
         miss = ((scores >= 0) != (y > 0)).astype(float)
         wrong, missed, before = shares @ miss / shares.sum(), float((vote >= 0) != (y > 0)), self.loss.min()

@@ -6,15 +6,12 @@ evidence reaches 1 / doubt in at most a share `doubt` of runs. Of RUNS runs so m
 binomial (RUNS, doubt) exceeds with probability below 1e-4.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from massart import Halfspace, MassartClassifier, theory
 from massart.kernels import halfspace as kernel
-from massart.learners.certificate import Certificate
 from massart.learners.experts import Experts
 from massart.learners.rows import Rows
 
@@ -288,28 +285,3 @@ def test_coin_labels_are_never_within_the_bound():
     for _ in range(20):
         clf.partial_fit(rng.normal(size=(1000, 5)), rng.random(1000) < 0.5, classes=[False, True])
         assert clf.certificate().verdict != "within the bound"
-
-
-def test_the_text_has_three_forms():
-    """And "expected" is named as exceeded when it is."""
-    plain = {"noise_rate": 0.1, "margin": 0.05, "regret_bound": 80.0, "mistake_bound": 180.0, "confidence": 0.99}
-    within = Certificate(1000, 120, confident_mistake_bound=260.0, holds=True, constant_mistakes=450.0, **plain)
-    assert within.sentence == (
-        "within the bound: 120 mistakes in 1,000 rounds; at most 260 at 0.99, at most 180 expected, "
-        "for noise rate 0.1, margin 0.05"
-    )
-    above = replace(within, mistakes=200.0)
-    assert above.verdict == "within the bound"
-    assert "more than 180 expected" in above.sentence
-    silent = replace(within, constant_mistakes=250.0)
-    assert silent.verdict == "says nothing yet"
-    # (260 - 100)^2 / (1000 * (.25 - .1)^2) rounds, if the excess of 160 grows like their root
-    assert silent.rounds_needed == 1138
-    assert "needs about 1,138 rounds" in silent.sentence
-    never = replace(within, constant_mistakes=90.0)
-    assert never.rounds_needed is None
-    assert "no number of rounds" in never.sentence
-    broken = replace(within, holds=False, mistakes=300.0)
-    assert broken.sentence.startswith("contradicts the declaration: 300 mistakes in 1,000 rounds;")
-    assert replace(within, rounds=0.0, mistakes=0.0).sentence == "says nothing yet: no round has been learned"
-    assert str(within) == within.sentence

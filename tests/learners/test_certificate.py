@@ -158,8 +158,8 @@ def test_it_never_agrees_with_more_mistakes_than_its_bound():
     odd = dataclasses.replace(certificate(mistakes=300.0), applies=False)
     assert (odd.verdict, odd.says_nothing) == ("says nothing yet", False)
     assert str(odd) == (
-        "says nothing yet: 300 mistakes in 1,000 rounds; the bound 260 at 0.99 for noise rate 0.1, margin 0.05 "
-        "is for weights that no label decides"
+        "says nothing yet: 300 mistakes in 1,000 rounds; nothing is proved for weights that a label decides, "
+        "or rows learned twice"
     )
 
 
@@ -329,7 +329,8 @@ def test_mixture_speaks_through_its_tightest_believable_expert(voting, weight, h
     for (rate, constant), alone in alones.items():
         own, s = alone.certificate(), alone._s
         price = max(0.0, t[mixture.EXPECTED] - own.mistakes)
-        spreads, scale = [(float(s[kernel.SPREAD]), float(s[kernel.LARGEST]))], first * 1.05 / 0.05
+        spreads = [(float(s[kernel.SPREAD]), float(s[kernel.HEAVIEST]) * 1.05 / 0.05)]
+        scale = first * 1.05 / 0.05
         chance = theory.anytime_deviation(1 - 0.05 / 6, [*spreads, coins], scale)
         excess, tossed = own.mistakes - own.mistake_bound, float(t[mixture.WRONG] - t[mixture.EXPECTED])
         e_values = [
@@ -516,7 +517,7 @@ def test_a_council_pays_for_what_it_lost_to_its_default_and_for_its_coins(voting
     assert c.regret_bound == pytest.approx(regret + max(0.0, price))
     assert c.mistake_bound == pytest.approx(0.1 * 2000 + regret + max(0.0, price))
     spreads = [
-        (S[pool_kernel.SPREAD, DIAGONAL], S[pool_kernel.LARGEST, DIAGONAL]),
+        (0.1 * 0.9 * S[pool_kernel.SPREAD, DIAGONAL], 1.05 / 0.05),
         (steady[mixture.COINS], 1.0),
         (t[mixture.COINS], 1.0),
     ]

@@ -44,6 +44,12 @@ GOOD = {
     "scale": 1.0,
     "variance": 1.0,
     "drift": 0.5,
+    "gradient_cap": 3.0,
+    "first_cap": 2.0,
+    "kept": 100.0,
+    "delay_cost": 1.0,
+    "shortfall": 10.0,
+    "reach": 1.0,
     "learner_distance": 0.3,
     "target_distance": 0.3,
     "denominator": 0.4,
@@ -96,6 +102,10 @@ BAD = {
     "scale": (-1.0,),
     "variance": (-1.0,),
     "drift": (-1.0,),
+    "gradient_cap": (-1.0,),
+    "first_cap": (-1.0, math.nan),
+    "kept": (-1.0,),
+    "reach": (-1.0,),
     "learner_distance": (-0.1,),
     "target_distance": (-0.1,),
     "denominator": (0.0,),
@@ -142,7 +152,7 @@ def test_the_middle_of_the_range_is_accepted(function):
     assert math.isfinite(value)
 
 
-BETWEEN_ARMS = (theory.arm_floor, theory.paper_shift)  # a difference of two scores reaches 2
+BETWEEN_ARMS = (theory.arm_floor, theory.paper_shift, theory.lift_evidence)  # a difference of two scores reaches 2
 OF_POINTS = [f for f in FORMULAS if "margin" in _arguments(f) and "arms" not in _arguments(f) and f not in BETWEEN_ARMS]
 
 

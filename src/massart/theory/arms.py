@@ -17,6 +17,7 @@ from massart.theory.conditions import (
     check_probability,
     check_rounds,
 )
+from massart.theory.confidence import anytime_evidence
 from massart.theory.halfspace import ftrl_regret
 
 __all__ = [
@@ -231,19 +232,20 @@ def lagging_cap_regret(gradient_cap: float, squared_gradients: float, first_cap:
 
 
 def learned_lift(
-    gap: float, kept: float, gradient_cap: float, squared_gradients: float, first_cap: float, drift: float = 0.0
+    gap: float, kept: float, gradient_cap: float, squared_gradients: float, first_cap: float, delay_cost: float = 0.0
 ) -> float:
     """Theorem 17(b) of docs/theory.md: E[lift] is at least the expectation of this, from what was really learned.
 
     gap KEPT - sqrt(2) sqrt(G^2 + S) - 2 (G - G_1) - DRIFT
 
-    KEPT is the sum of (1 - q) #{j: z_j is not 0} / k over the rounds learned, DRIFT what late rewards cost.
+    KEPT is the sum of (1 - q) #{j: z_j is not 0} / k over the rounds learned, DRIFT, `delay_cost`, what late rewards
+    cost.
 
-    >>> round(learned_lift(0.5, kept=100.0, gradient_cap=3.0, squared_gradients=41.0, first_cap=3.0, drift=5.0), 9)
+    >>> round(learned_lift(0.5, kept=100.0, gradient_cap=3.0, squared_gradients=41.0, first_cap=3.0, delay_cost=5.0), 9)
     35.0
     """
     regret = lagging_cap_regret(gradient_cap, squared_gradients, first_cap)
-    return check_positive("gap", gap) * check_nonnegative("kept", kept) - regret - drift
+    return check_positive("gap", gap) * check_nonnegative("kept", kept) - regret - delay_cost
 
 
 def lift_evidence(shortfall: float, variance: float, reach: float, margin: float, reward_width: float) -> float:
@@ -259,16 +261,4 @@ def lift_evidence(shortfall: float, variance: float, reach: float, margin: float
     """
     gamma, width = check_positive("margin", margin), check_positive("reward_width", reward_width)
     spread, far = check_nonnegative("variance", variance), check_nonnegative("reach", reach)
-    exponents = []
-    for i in range(46):
-        rate = 8.0 * gamma * 2.0 ** (-0.5 * i) / (width * (gamma + 2.0))
-        s = rate * far
-        if s < 1e-4:
-            curve = 0.5 * rate * rate * (1.0 + s)  # phi(s) <= s^2 (1 + s) / 2 for s <= 1
-        elif s < 700.0:
-            curve = (math.expm1(s) - s) / (far * far)
-        else:
-            curve = math.inf
-        cost = spread * curve if spread > 0.0 else 0.0
-        exponents.append(rate * shortfall - cost)
-    return math.fsum(math.exp(min(exponent, 700.0)) for exponent in exponents) / len(exponents)
+    return math.exp(min(700.0, anytime_evidence(shortfall, [(spread, far)], scale=width * (gamma + 2.0) / gamma)))

@@ -92,12 +92,14 @@ def _compensation(rate: float, spreads: Sequence[tuple[float, float]]) -> float:
     """The sum of variance * (e^s - 1 - s) / largest^2, s = rate * largest, over pairs (variance, largest)."""
     total = 0.0
     for variance, largest in spreads:
-        if variance > 0.0 and largest > 0.0:
-            s = rate * largest
-            if s > 600.0:
-                return math.inf
-            excess = math.expm1(s) - s if s > 1e-4 else s * s * (0.5 + s / 6.0)
-            total += variance / largest * (excess / largest)
+        s = rate * largest
+        if s < 1e-4:
+            curve = rate * rate * (0.5 + s / 6.0 + s * s / 20.0)  # not below (e^s - 1 - s) / s^2 for s <= 1
+        elif s < 700.0:
+            curve = (math.expm1(s) - s) / largest / largest
+        else:
+            curve = math.inf
+        total += variance * curve if variance > 0.0 else 0.0
     return total
 
 
