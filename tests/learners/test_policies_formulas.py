@@ -176,7 +176,8 @@ def test_ours_must_be_told_what_its_promise_needs():
     for name in ("monotone", "monotone-unknown", "paper"):
         assert registry.is_ours(name)
         policy = registry.make(name, **told)
-        policy.play(*rounds(50))
+        contexts, rewards = rounds(50)
+        policy.play(contexts / np.linalg.norm(contexts, axis=2).max(), rewards)
         assert policy.weights.shape == (DIMENSION,)
 
 

@@ -164,7 +164,7 @@ def _steps(
 
     Squared norms, factors that scale the row, and lengths so scaled are pairs: without the constant, with it.
     """
-    unit, length, square, inverse = per_column
+    unit, length, square, inverse, slope = per_column
     damped = 1.0 / (reach + _RIDGE / c)
     for k in range(2):
         b[k] = _PACES[k] * damped * y * max(0.0, 1.0 - y * scores[k])
@@ -180,13 +180,12 @@ def _steps(
         score = S[SCALE, k] * dots[k] * unit[k]
         sign = 1.0 if dots[k] >= 0.0 else -1.0
         inverse[k] = 1.0 / (abs(score) + S[GAMMA, k])
-        slope = 0.5 * c * ((1.0 - 2.0 * S[ETA, k]) * sign - y) * inverse[k]
-        S[LINEAR, k] += slope * score
-        b[k] = -slope * unit[k]
+        slope[k] = 0.5 * c * ((1.0 - 2.0 * S[ETA, k]) * sign - y) * inverse[k]
+        S[LINEAR, k] += slope[k] * score
+        b[k] = -slope[k] * unit[k]
     for k in range(DIAGONAL, COLUMNS):
-        steepness = b[k] * b[k] * square[k]
-        S[SQUARES, k] += steepness
-        S[NORM2, k] = max(0.0, S[NORM2, k] + 2.0 * b[k] * dots[k] + steepness)
+        S[SQUARES, k] += slope[k] * slope[k] * length[k] * length[k]
+        S[NORM2, k] = max(0.0, S[NORM2, k] + b[k] * (2.0 * dots[k] + b[k] * square[k]))
         S[SCALE, k] = 1.0 / sqrt(max(2.0 * (S[CAP, k] * S[CAP, k] + S[SQUARES, k]), S[NORM2, k]))
     for k in range(DIAGONAL, COLUMNS):
         a = heavy * (S[GAMMA, k] + length[k]) * inverse[k]
@@ -305,7 +304,7 @@ def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, a
     late = DIAGONAL + plain
     q, x, z = np.empty(V.size), np.empty(F.shape[1]), np.empty(F.shape[1])
     dots, b, b_constant, scores = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS), np.empty(M.shape[1])
-    per_column = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS)
+    per_column = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS)
     for n in range(count):
         i = order[n] if order.size > 0 else np.uint64(n)
         if indptr.size == 0:

@@ -189,8 +189,8 @@ class Drifting:
         return self.steady.class_weight
 
     @property
-    def positive_weight(self) -> float:
-        """The sum of the sample weights of rows labelled +1."""
+    def positive_weight(self) -> float | None:
+        """The sum of the sample weights of rows labelled +1; None if a file of an early version did not count them."""
         return self.steady.positive_weight
 
     def shares(self) -> dict[str, float]:

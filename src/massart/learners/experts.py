@@ -257,9 +257,10 @@ class Experts:
         return float(self._how[kernel.NEGATIVE]), float(self._how[kernel.POSITIVE])
 
     @property
-    def positive_weight(self) -> float:
-        """The sum of the sample weights of rows labelled +1."""
-        return float(self._t[mixture.POSITIVES] / self._how[kernel.POSITIVE])
+    def positive_weight(self) -> float | None:
+        """The sum of the sample weights of rows labelled +1; None if a file of an early version did not count them."""
+        counted = self._t[mixture.UNPROVED] != 2.0
+        return float(self._t[mixture.POSITIVES] / self._how[kernel.POSITIVE]) if counted else None
 
     def shares(self) -> dict[str, float]:
         """How much each expert is believed at present, from the most to the least; they add up to 1."""

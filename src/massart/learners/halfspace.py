@@ -220,9 +220,10 @@ class Halfspace:
         return float(self._rule[kernel.NEGATIVE]), float(self._rule[kernel.POSITIVE])
 
     @property
-    def positive_weight(self) -> float:
-        """The sum of the sample weights of rows labelled +1."""
-        return float(self._s[kernel.POSITIVES] / self._rule[kernel.POSITIVE])
+    def positive_weight(self) -> float | None:
+        """The sum of the sample weights of rows labelled +1; None if a file of an early version did not count them."""
+        counted = self._s[kernel.UNPROVED] != 2.0
+        return float(self._s[kernel.POSITIVES] / self._rule[kernel.POSITIVE]) if counted else None
 
     def shares(self) -> dict[str, float]:
         """Itself: it is its only expert."""

@@ -1,6 +1,7 @@
 """More than two classes: one learner per class against the rest, the highest score answers."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,8 @@ class OneVsRest:
         """What is proved of the wrong answers so far: the bounds of the members add up. Valid at every round."""
         theory.check_confidence(confidence)
         each = 1 - (1 - confidence) / len(self.members)
-        most_frequent = max(member.positive_weight for member in self.members)
+        each_class = [member.positive_weight for member in self.members]
+        most_frequent = max(each_class) if None not in each_class else -inf  # not counted by an early version
         return certify_classes(
             [member.certificate(each) for member in self.members],
             [min(member.class_weight) for member in self.members],
