@@ -7,7 +7,7 @@ from oracle import InverseMargin, PaperAlgorithm1, unit
 
 from massart import theory
 from massart.kernels import halfspace as kernel
-from massart.learners.certificate import path_regret
+from massart.learners.certify import path_regret
 from massart.learners.halfspace import Halfspace
 from massart.learners.rows import Rows
 

@@ -11,7 +11,8 @@ from massart.kernels import halfspace as kernel
 from massart.kernels import mixture
 from massart.kernels import pool as pool_kernel
 from massart.kernels.pool import DIAGONAL
-from massart.learners.certificate import Certificate, Council
+from massart.learners.certificate import Certificate
+from massart.learners.certify import Council
 from massart.learners.choosing import choose_learner
 from massart.learners.drift import Drifting
 from massart.learners.experts import NOISE_RATES, Experts

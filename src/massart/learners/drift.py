@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from massart.errors import InvalidParameterError, ModelFileError
 from massart.kernels import mixture
 from massart.kernels import pool as kernel
-from massart.learners.certificate import Certificate, Council
+from massart.learners.certificate import Certificate
+from massart.learners.certify import Council
 from massart.learners.experts import Experts
 from massart.learners.rows import NO_WEIGHT, Rows
 from massart.learners.rules import check_arrays, padded

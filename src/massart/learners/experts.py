@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.kernels import mixture
 from massart.kernels import pool as kernel
-from massart.learners.certificate import Certificate, Council, certify_mixture, lower_pool_noise_rate
+from massart.learners.certificate import Certificate
+from massart.learners.certify import Council, certify_mixture, lower_pool_noise_rate
 from massart.learners.rows import NO_WEIGHT, Rows
 from massart.learners.rules import check_arrays, check_intercept_scaling, expert_name, make_rule, padded
 from massart.learners.widths import check_narrower, check_wider, narrowed, widened

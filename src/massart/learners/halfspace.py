@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels import halfspace as kernel
-from massart.learners.certificate import Certificate, certify, lower_noise_rate
+from massart.learners.certificate import Certificate
+from massart.learners.certify import certify, lower_noise_rate
 from massart.learners.rows import LARGEST, NO_WEIGHT, SMALLEST, Rows, check_weights
 from massart.learners.rules import check_arrays, expert_name, initial_state, is_proved, make_rule, padded, regret_bound
 from massart.learners.widths import check_narrower, check_wider, narrowed, widened

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from massart import theory
 from massart.errors import ModelFileError
-from massart.learners.certificate import Certificate, certify_classes
+from massart.learners.certificate import Certificate
+from massart.learners.certify import certify_classes
 from massart.learners.rows import NO_WEIGHT, Rows
 from massart.learners.rules import check_arrays, padded
 
