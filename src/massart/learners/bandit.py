@@ -355,7 +355,7 @@ class MonotoneBandit:
         """(d,) the scores' weights: the experts' unit vectors, each with its share."""
         w = self._T * self._S[kernel.SCALE]
         norms = np.linalg.norm(w, axis=0)
-        return np.asarray((w / np.where(norms > 0, norms, 1.0)) @ self._shares())
+        return np.asarray((w / np.where(norms > 0, norms, 1.0) * self._shares()).sum(axis=1))  # no BLAS: a fixed order
 
     def certificate(self, confidence: float = 0.95) -> LiftCertificate:
         """The lift over a random arm guaranteed by Theorem 17 of docs/theory.md for the rounds learned, and that seen.
