@@ -88,7 +88,9 @@ def test_hashed_columns_agree_with_svmlight(tmp_path):
 
 
 def test_prediction_takes_files_with_and_without_a_label(tmp_path):
-    reading = settle(save(tmp_path / "a.npy", labelled_rows(width=4)), Reading(label="2"))
+    learned = labelled_rows(width=4)
+    learned[:, 1] = np.arange(len(learned)) % 2
+    reading = settle(save(tmp_path / "a.npy", learned), Reading(label="2"))
     X = RANDOM.normal(size=(6, 4))
     X[:, 1:3] = [[0, 1], [1, 1], [1, 1], [0, 1], [9, 1], [-1, 1]]
     for array, y in ((X, [-1, 1, 1, -1, 0, -1]), (np.delete(X, 1, axis=1), [0] * 6)):
@@ -202,6 +204,7 @@ def test_the_same_rows_as_in_parquet(tmp_path):
 def test_flaws_leave_a_row_out_and_name_its_column(tmp_path, few_rows):
     X = np.ones((9, 4))
     X[2, 3], X[4, 2], X[6, 0], X[7, 0], X[8, 1] = np.inf, -1e101, 7, np.nan, np.nan
+    X[1, 0] = 0  # so that 7 is a third label
     for order in "CF":
         source = save(tmp_path / "a.npy", np.array(X, order=order))
         rows, _, _, lines, flaws, _ = read_all(npy_format, source, settle(source, Reading()))

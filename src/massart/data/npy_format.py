@@ -48,10 +48,13 @@ def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Readin
     layout = layout_of(columns, of, reading, source.name, labelled=labelled, apart=apart is not None)
     if reading.columns is None or reading.width is None:
         reading = with_columns(columns, layout, of, reading, apart=apart is not None)
-    if not labelled or reading.labels is not None:
+    if not labelled:
         return reading
-    if apart is not None:
-        return with_labels(reading, _labels_in_head(apart, _labels_header(apart, of.shape[0]), None), apart.name)
+    header = _labels_header(apart, of.shape[0]) if apart is not None else None  # refuses one of another length
+    if reading.labels is not None:
+        return reading
+    if apart is not None and header is not None:
+        return with_labels(reading, _labels_in_head(apart, header, None), apart.name)
     if layout.label is not None:
         place = columns[layout.label].name if of.dtype.names is not None else layout.label
         return with_labels(reading, _labels_in_head(source, of, place), source.name)
