@@ -50,11 +50,11 @@ def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Readin
         reading = with_columns(columns, layout, of, reading, apart=apart is not None)
     if not labelled:
         return reading
-    header = _labels_header(apart, of.shape[0]) if apart is not None else None  # refuses one of another length
+    own = _labels_header(apart, of.shape[0]) if apart is not None else None  # refuses labels of another number of rows
     if reading.labels is not None:
         return reading
-    if apart is not None and header is not None:
-        return with_labels(reading, _labels_in_head(apart, header, None), apart.name)
+    if apart is not None and own is not None:
+        return with_labels(reading, _labels_in_head(apart, own, None), apart.name)
     if layout.label is not None:
         place = columns[layout.label].name if of.dtype.names is not None else layout.label
         return with_labels(reading, _labels_in_head(source, of, place), source.name)
