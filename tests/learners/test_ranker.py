@@ -76,7 +76,8 @@ def test_two_arms_are_the_halfspace_learner():
         mistakes += 1 - rewards[arm]
         ranker.learn(pair, rewards)
         halfspace.learn(x, y)
-    np.testing.assert_allclose(ranker.weights, halfspace.weights, atol=1e-9)
+    # The two round differently, and steps of order 1 / margin amplify it: 1e-16 becomes some 1e-9 in so many rounds.
+    np.testing.assert_allclose(ranker.weights, halfspace.weights, atol=1e-6)
     assert halfspace.mistakes == mistakes < 400
     assert ranker.lift == pytest.approx(1000 / 2 - mistakes)
 
