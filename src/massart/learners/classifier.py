@@ -211,7 +211,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         These are the answers that the mistake bound is about. Rows of weight 0 are not learned; their answer is that of
         `predict` after the others.
 
-        >>> clf = MassartClassifier()
+        >>> clf = MassartClassifier(random_state=0)
         >>> clf.learn_predict([[1.0], [-1.0], [1.0], [-1.0]], [1, 0, 1, 0], classes=[0, 1]).tolist()
         [1, 1, 1, 0]
         >>> clf.mistakes_
