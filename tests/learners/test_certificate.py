@@ -154,6 +154,17 @@ def test_it_speaks_in_three_forms():
     )
 
 
+def test_sums_of_weights_are_not_called_counts():
+    """Where rounds and mistakes are weights, the sentence says so; with weights of 1 it does not."""
+    for make in (lambda **own: Halfspace(5, 0.1, 0.05, **own), lambda **own: Experts(5, **own)):
+        plain, by_class = make(), make(class_weight=(1.0, 3.0))
+        plain.learn_many(X[:200], Y[:200])
+        by_class.learn_many(X[:200], Y[:200])
+        assert "200 rounds" in str(plain.certificate())
+        assert "by weight" not in str(plain.certificate())
+        assert "rounds by weight" in str(by_class.certificate())
+
+
 def test_it_never_agrees_with_more_mistakes_than_its_bound():
     """Where no verdict may blame the stream, because of weights, it says nothing instead of "within"."""
     odd = dataclasses.replace(certificate(mistakes=300.0), applies=False)

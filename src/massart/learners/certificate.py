@@ -29,6 +29,7 @@ class Certificate:
     applies : whether what the theorem assumes of weights and repetitions is known to hold. If it is known not to
         hold, the bounds are the number of rounds.
     classes : the number of classes.
+    weighted : whether rounds and mistakes are sums of weights rather than counts; the sentence then says so.
     """
 
     rounds: float
@@ -44,6 +45,7 @@ class Certificate:
     constant_mistakes: float = inf
     applies: bool = True
     classes: int = 2
+    weighted: bool = False
 
     @property
     def says_nothing(self) -> bool:
@@ -78,7 +80,8 @@ class Certificate:
     @property
     def sentence(self) -> str:
         """The verdict with its numbers, in one line: the same wherever a certificate is shown."""
-        seen = f"{self.mistakes:,.0f} mistakes in {self.rounds:,.0f} rounds"
+        by_weight = " by weight" if self.weighted else ""
+        seen = f"{self.mistakes:,.0f} mistakes in {self.rounds:,.0f} rounds{by_weight}"
         declared = f"noise rate {self.noise_rate:.3g}, margin {self.margin:.2g}"
         sure = f"{self.confident_mistake_bound:,.0f} at {self.confidence:.4g}"
         if self.verdict == CONTRADICTS:

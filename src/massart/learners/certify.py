@@ -92,6 +92,7 @@ def certify(rule: NDArray[np.float64], s: NDArray[np.float64], confidence: float
         evidence=_as_number(log_evidence),
         constant_mistakes=_guess(weight, float(s[kernel.POSITIVES]), float(s[kernel.UNPROVED])),
         applies=applies,
+        weighted=weight != float(s[kernel.ROUNDS]),
     ).without_bound(s[kernel.UNPROVED] == 1.0)
 
 
@@ -235,6 +236,7 @@ def certify_mixture(
         evidence=_as_number(evidence),
         constant_mistakes=_guess(weight, float(t[mixture.POSITIVES]), float(t[mixture.UNPROVED])),
         applies=applies,
+        weighted=weight != rounds,
     ).without_bound(t[mixture.UNPROVED] == 1.0)
 
 
@@ -371,4 +373,5 @@ def certify_classes(
         constant_mistakes=weight - most_frequent,
         applies=applies,
         classes=len(classes),
+        weighted=any(c.weighted for c in classes),
     )
