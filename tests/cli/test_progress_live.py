@@ -62,7 +62,7 @@ def test_speed_errors_and_the_time_that_is_left(drawn):
     training.progress.flaws, training.progress.weight_positive = {"index 0": 3}, 7500.0
     text = draw()
     assert "15.00%" in text
-    assert "of late 10.00%" in text
+    assert "recent 10.00%" in text
     assert "bound  says nothing yet: no round has been learned" in text
     assert "best constant 25.00%" in text
     assert "3 rows with flaws" in text

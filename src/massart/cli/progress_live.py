@@ -24,7 +24,7 @@ __all__ = ["LiveProgress"]
 
 _REDRAW = 0.1  # seconds
 _STYLES = {SAYS_NOTHING: "", WITHIN: "green", CONTRADICTS: "bold red"}
-_LATE = 3.0  # seconds that "of late" looks back
+_LATE = 3.0  # seconds that "recent" looks back
 
 
 class LiveProgress(Teller):
@@ -121,7 +121,7 @@ class LiveProgress(Teller):
         _, weight_then, wrong_then = self._past[0]
         late = (wrong - wrong_then) / (weight - weight_then) if weight > weight_then else None
         so_far = f"{wrong / weight:.2%}" if weight else "no row yet"
-        words = [] if late is None else [f"of late {late:.2%}"]
+        words = [] if late is None else [f"recent {late:.2%}"]
         if weight:
             constant = min(progress.weight_positive, weight - progress.weight_positive) / weight
             words.append(f"best constant {constant:.2%}")
