@@ -19,7 +19,8 @@ from math import exp, sqrt
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from massart.kernels.compiling import njit
 
 (
     KIND,  # which learner of its shape

@@ -7,8 +7,8 @@ that occurs twice in a crossing gives each combination of its features once.
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
+from massart.kernels.compiling import njit
 from massart.kernels.distinct import TABLE, merge_row
 from massart.kernels.flaws import LARGEST
 

@@ -7,9 +7,9 @@ not closed, then a NUL byte, then the number of fields, then the first field wit
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from massart.kernels import flaws as flaw
+from massart.kernels.compiling import njit
 from massart.kernels.csv_fields import (
     DOUBLED,
     LONGEST_QUOTED,

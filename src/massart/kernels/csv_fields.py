@@ -10,8 +10,8 @@ and nothing else, so that it does not matter where a file is cut into texts.
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
+from massart.kernels.compiling import njit
 from massart.kernels.decimal import NOT_A_NUMBER, parse_number
 
 PLAIN, QUOTED, DOUBLED, OPEN, BROKEN = range(5)  # fields; with doubled quotes; not closed so far; not closed

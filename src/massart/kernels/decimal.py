@@ -12,9 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from massart.kernels.compiling import njit
 from massart.kernels.words import digits_of, load_word, middle_number, short_number
 
 OK, NOT_A_NUMBER, NOT_FINITE = 0, 1, 2

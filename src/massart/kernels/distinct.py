@@ -7,7 +7,8 @@ count as empty: the table is never cleared.
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
+
+from massart.kernels.compiling import njit
 
 TABLE: Final = 4096  # cells; rows of more than half as many entries get a table of their own
 _GOLDEN: Final = 2654435769

@@ -40,7 +40,8 @@ from math import sqrt
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
+
+from massart.kernels.compiling import njit
 
 # rule: float64 (RULE_SIZE,), what the learner was told
 (

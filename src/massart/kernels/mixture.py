@@ -14,7 +14,8 @@ from math import exp, log, sqrt
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
+
+from massart.kernels.compiling import njit
 
 MAJORITY, SAMPLE = 0.0, 1.0
 # M: float64 (MEMBER_SIZE, experts), what the mixture remembers of an expert

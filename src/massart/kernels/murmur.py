@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from massart.kernels.compiling import njit
 from massart.kernels.words import load_word
 
 _FIRST, _SECOND = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)

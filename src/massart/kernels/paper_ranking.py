@@ -33,7 +33,8 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from massart.kernels.compiling import njit
 
 # The layouts of kernels/ranking.py.
 FLOOR, LOWEST, HIGHEST, HORIZON, RELATIVE, PAPER, HOW_SIZE = range(7)

@@ -15,8 +15,8 @@ from math import floor, log, sqrt
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
+from massart.kernels.compiling import njit
 from massart.kernels.mixture import coin
 
 (

@@ -8,7 +8,8 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from massart.kernels.compiling import njit
 
 
 @njit(cache=True, error_model="numpy")

@@ -20,8 +20,8 @@ from math import exp, sqrt
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
+from massart.kernels.compiling import njit
 from massart.kernels.lanes import add_lanes, dot_lanes
 from massart.kernels.mixture import LEAST, LONGEST2, ROUNDS, TIGHT, TREND, WEIGHT, answer, judge, weigh
 

@@ -26,8 +26,8 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from massart.kernels.compiling import njit
 from massart.kernels.mixture import coin
 
 # how: float64 (HOW_SIZE,), what the policy was told

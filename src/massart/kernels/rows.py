@@ -6,7 +6,8 @@ Values are checked by the squared norm of their row, which is not finite if one 
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
+
+from massart.kernels.compiling import njit
 
 _FAST: Final = {"reassoc", "contract", "arcp", "nsz"}
 GOOD, OUT_OF_RANGE, NOT_CANONICAL = 0, 1, 2

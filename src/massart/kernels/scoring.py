@@ -6,7 +6,8 @@ Columns beyond those of the weights were never seen in training: their weight is
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from massart.kernels.compiling import njit
 
 
 @njit(cache=True, nogil=True)

@@ -16,7 +16,8 @@ beforehand by the caller, and a round uses only its own: the label cannot depend
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from massart.kernels.compiling import njit
 
 __all__ = ["hunted", "near_miss", "worst_of_pool", "worst_point"]
 

@@ -9,9 +9,9 @@ docs/files.md has the grammar.
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 from massart.kernels import flaws as flaw
+from massart.kernels.compiling import njit
 from massart.kernels.decimal import NOT_FINITE, OK, field_number, label_number, parse_number
 from massart.kernels.distinct import TABLE, merge_row
 from massart.kernels.words import digits_of, find_marks, load_word

@@ -8,8 +8,8 @@ Missing values come as NaN and leave as 0. The kernels that fill a matrix return
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from massart.kernels.compiling import njit
 from massart.kernels.distinct import TABLE, merge_row
 from massart.kernels.flaws import LARGEST
 from massart.kernels.murmur import vw_hash

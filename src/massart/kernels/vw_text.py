@@ -8,9 +8,9 @@ line with a flaw gives no row; its place and what is wrong with it go to `flaws`
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 from massart.kernels import flaws as flaw
+from massart.kernels.compiling import njit
 from massart.kernels.decimal import NOT_FINITE, OK, field_number, label_number, parse_number
 from massart.kernels.distinct import TABLE, merge_row
 from massart.kernels.murmur import short_murmur3, vw_hash

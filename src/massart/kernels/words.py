@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from massart.kernels.compiling import njit
 
 _ONE, _EIGHT = np.uint64(1), np.uint64(8)
 _SIGNED_TENS = np.concatenate([10.0 ** np.arange(16), -(10.0 ** np.arange(16))])  # to divide by: no guess about signs
