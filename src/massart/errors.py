@@ -3,7 +3,7 @@
 All of them are `ValueError`s as well, so code written for scikit-learn catches them as it always did.
 """
 
-__all__ = ["InvalidDataError", "InvalidParameterError", "MassartError", "ModelFileError"]
+__all__ = ["InvalidDataError", "InvalidParameterError", "InvalidTypeError", "MassartError", "ModelFileError"]
 
 
 class MassartError(Exception):
@@ -16,6 +16,10 @@ class InvalidParameterError(MassartError, ValueError):
 
 class InvalidDataError(MassartError, ValueError):
     """A row, label or weight cannot be learned from; nothing was learned from its batch."""
+
+
+class InvalidTypeError(InvalidDataError, TypeError):
+    """Data are of a kind that nothing can be learned from; scikit-learn's contract wants a `TypeError` here."""
 
 
 class ModelFileError(MassartError, ValueError):

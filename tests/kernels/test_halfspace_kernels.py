@@ -7,9 +7,9 @@ from oracle import InverseMargin, PaperAlgorithm1, unit
 
 from massart import theory
 from massart.kernels import halfspace as kernel
+from massart.kernels.door import Rows
 from massart.learners.certify import path_regret
 from massart.learners.halfspace import Halfspace
-from massart.learners.rows import Rows
 
 ETA, GAMMA, T, D = 0.15, 0.08, 400, 12
 DRIFT = 1e-8  # NumPy adds in another order than the kernels, and 400 rounds amplify the rounding by up to 1e6

@@ -11,10 +11,10 @@ from oracle import Pool
 from massart.errors import InvalidDataError
 from massart.kernels import halfspace, lanes, mixture
 from massart.kernels import pool as kernel
+from massart.kernels.door import Rows
 from massart.kernels.halfspace import ETA
 from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
-from massart.learners.rows import Rows
 from massart.learners.rules import initial_state
 
 RATES, MARGINS = (0.05, 0.3), (1 / 2, 1 / 8)  # large margins: rounding grows slowly
@@ -186,7 +186,7 @@ def test_plain_columns_are_halfspaces(width, told, grid, normalize, weighted):
     for k, (rate, margin, constant) in enumerate(grid, start=kernel.DIAGONAL):
         single = Halfspace(width, rate, margin, normalize=normalize, fit_intercept=constant, **told)
         single._rule[ETA] = rate  # that of weighted mistakes, as in the pool
-        single._s[:] = initial_state(single._rule)
+        single._s[: halfspace.STATE_SIZE] = initial_state(single._rule)
         own, scores = single.new_average(), np.empty(len(y))
         single.learn_rows(Rows.of(X), y.astype(np.int8), c, None, own, scores)
         assert relative(pool._W[:, k], single._v) <= DRIFT

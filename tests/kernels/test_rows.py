@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from massart.kernels import rows as kernel
-from massart.learners.rows import Rows
+from massart.kernels.door import Rows
 
 SEED = np.uint64(7)
 

@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from massart import MassartClassifier
+from massart.kernels.door import Rows
 from massart.learners.batch import canonical_order
 from massart.learners.halfspace import Halfspace
-from massart.learners.rows import Rows
 
 KNOWN = {"noise_rate": 0.1, "margin": 0.05}
 PARAMETERS = [{}, KNOWN, {**KNOWN, "update": "paper"}, {**KNOWN, "optimizer": "adagrad-norm"}]

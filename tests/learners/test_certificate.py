@@ -10,6 +10,7 @@ from massart.errors import InvalidParameterError
 from massart.kernels import halfspace as kernel
 from massart.kernels import mixture
 from massart.kernels import pool as pool_kernel
+from massart.kernels.door import Rows
 from massart.kernels.pool import DIAGONAL
 from massart.learners.certificate import Certificate
 from massart.learners.certify import Council
@@ -17,7 +18,6 @@ from massart.learners.choosing import choose_learner
 from massart.learners.drift import Drifting
 from massart.learners.experts import NOISE_RATES, Experts
 from massart.learners.one_vs_rest import OneVsRest
-from massart.learners.rows import Rows
 from massart.learners.rules import initial_state
 
 RNG = np.random.default_rng(0)
@@ -334,7 +334,7 @@ def test_mixture_speaks_through_its_tightest_believable_expert(voting, weight, h
     for k, (rate, margin, constant) in enumerate(grid):
         alone = alones[rate, constant] = Halfspace(5, rate, margin, class_weight=classes, fit_intercept=constant)
         alone._rule[kernel.ETA] = rate  # a pool's rates are those of weighted mistakes
-        alone._s[:] = initial_state(alone._rule)
+        alone._s[: kernel.STATE_SIZE] = initial_state(alone._rule)
         alone.learn_many(X[:SHORT], y, weights)
         assert pool._M[mixture.LOSS, DIAGONAL + k] == alone.certificate().mistakes
     bounds, evidences = {}, []

@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from massart.errors import InvalidParameterError, ModelFileError
 from massart.kernels import mixture
 from massart.kernels import pool as kernel
+from massart.kernels.door import Rows
 from massart.learners.drift import Drifting
 from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
-from massart.learners.rows import Rows
 
 RNG = np.random.default_rng(66)
 COUNT, WIDE = 600, 300
@@ -199,8 +199,8 @@ def test_what_training_asks_for_allocates_nothing_large():
     """With a million columns the weights are 100 MB: saving, certifying and voting must not copy them."""
     columns = 2**20
     pool = Experts(columns)
-    rows = Rows(None, (np.ones(2), np.array([5, columns - 1], np.uint32), np.array([0, 1, 2], np.uint32)), 2, columns)
-    pool.learn_rows(Rows(rows.dense, rows.csr, 2, columns, checked=True), np.array([1, -1], np.int8))
+    rows = Rows.read((np.ones(2), np.array([5, columns - 1], np.uint32), np.array([0, 1, 2], np.uint32)), columns)
+    pool.learn_rows(rows, np.array([1, -1], np.int8))
     vote = 8 * (columns + 1)
     for question, most in ((pool.arrays, 0), (pool.certificate, 0), (pool.shares, 0), (pool.leaders, vote)):
         tracemalloc.start()

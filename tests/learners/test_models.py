@@ -12,9 +12,9 @@ from sklearn.base import clone
 
 from massart import Halfspace, MassartClassifier, load, save
 from massart.errors import ModelFileError
+from massart.kernels.door import Rows
 from massart.learners.drift import Drifting
 from massart.learners.experts import Experts
-from massart.learners.rows import Rows
 from massart.store.model_file import read_model, write_model
 
 KNOWN = {"noise_rate": 0.1, "margin": 0.05, "random_state": 0}

@@ -6,10 +6,10 @@ import scipy.sparse as sp
 
 from massart import Halfspace
 from massart.errors import InvalidDataError, ModelFileError
+from massart.kernels.door import Rows
 from massart.learners.drift import Drifting
 from massart.learners.experts import Experts
 from massart.learners.one_vs_rest import OneVsRest
-from massart.learners.rows import Rows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(500, 5))

@@ -10,8 +10,8 @@ from model_cases import ARRAYS, assert_whole, refused
 
 from massart import load, save
 from massart.errors import ModelFileError
+from massart.kernels.door import Rows
 from massart.learners.experts import Experts
-from massart.learners.rows import Rows
 from massart.store.model_file import read_header, read_model, write_model
 
 
@@ -118,7 +118,7 @@ def test_a_pool_of_many_columns_and_few_features_is_a_small_file(tmp_path):
     rng = np.random.default_rng(0)
     indices = np.sort(rng.choice(columns, (50, 4)) // 1000 * 1000, axis=1).astype(np.uint32)
     entries = (rng.normal(size=200), indices.ravel(), np.arange(0, 201, 4, dtype=np.uint32))
-    pool.learn_rows(Rows(None, entries, 50, columns, checked=True), np.ones(50, np.int8))
+    pool.learn_rows(Rows.read(entries, columns), np.ones(50, np.int8))
     save(pool, tmp_path / "m")
     assert (tmp_path / "m").stat().st_size < 40_000 < pool._W.nbytes / 600
     back = load(tmp_path / "m")

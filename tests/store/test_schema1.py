@@ -13,10 +13,10 @@ import pytest
 from massart import Halfspace, load, save
 from massart.kernels import halfspace, mixture
 from massart.kernels import pool as pool_kernel
+from massart.kernels.door import Rows
 from massart.learners.drift import Drifting
 from massart.learners.experts import MARGINS, NOISE_RATES, Experts
 from massart.learners.one_vs_rest import OneVsRest
-from massart.learners.rows import Rows
 from massart.store.model_file import read_header, read_model
 
 FOLDER = Path(__file__).parent / "fixtures"

@@ -8,7 +8,7 @@ from fake_reader import FakeReader, halfspace_rows
 from massart import MassartClassifier
 from massart.data.reading import Reading
 from massart.errors import InvalidDataError
-from massart.learners.rows import Rows
+from massart.kernels.door import Rows
 from massart.training import Settings, Training, Watcher
 
 X, Y = halfspace_rows()

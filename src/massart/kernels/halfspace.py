@@ -81,6 +81,8 @@ from massart.kernels.compiling import njit
     UNPROVED,  # 1 if what the theorem assumes is known not to hold, 2 if the file of the model is too old to tell
     STATE_SIZE,
 ) = range(23)
+# One more entry of s, which is in no file: not 0 while a batch is being learned, so that a single row has to wait.
+TAKEN = STATE_SIZE
 FTRL, FIXED, ADAGRAD, PAPER = 0.0, 1.0, 2.0, 3.0
 
 _SMALLEST_SCALE: Final = 1e-280
@@ -292,14 +294,21 @@ def learn_csr(rows: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: 
 
 @njit(cache=True, error_model="numpy")
 def score_row(x: Any, rule: Any, v: Any, s: Any) -> float:
-    """w.x with x scaled; NaN when x is not finite, or too long to be learned as it is."""
+    """w.x with x scaled; NaN when x is not finite, or too long to be learned as it is; infinity when s is taken."""
+    if s[TAKEN] != 0.0:
+        return np.inf
     dot, square = _read(x, v, rule[BIAS])
     return s[SCALE] * dot * _unit(square, rule) if _is_sound(square, rule) else np.nan
 
 
 @njit(cache=True, error_model="numpy")
 def learn_row(x: Any, y: float, c: float, rule: Any, v: Any, s: Any) -> float:
-    """Learn one dense row and return its score from before; NaN, and nothing learned, when x is not sound."""
+    """Learn one dense row and return its score from before; NaN, and nothing learned, when x is not sound.
+
+    Infinity, and nothing learned, when s is taken.
+    """
+    if s[TAKEN] != 0.0:
+        return np.inf
     bias = rule[BIAS]
     dot, square = _read(x, v, bias)
     if not _is_sound(square, rule):

@@ -10,7 +10,7 @@ import numpy as np
 from massart.kernels.compiling import njit
 
 _FAST: Final = {"reassoc", "contract", "arcp", "nsz"}
-GOOD, OUT_OF_RANGE, NOT_CANONICAL = 0, 1, 2
+GOOD, OUT_OF_RANGE, NOT_CANONICAL, NO_LABEL = 0, 1, 2, 3
 
 
 @njit(cache=True, fastmath=_FAST)
@@ -61,6 +61,23 @@ def check_indices(indices: Any, indptr: Any, columns: int) -> Any:
         if unordered and unordered_row < 0:
             unordered_row = i
     return (NOT_CANONICAL, unordered_row) if unordered_row >= 0 else (GOOD, -1)
+
+
+@njit(cache=True)
+def check_batch(order: Any, y: Any, count: int) -> int:
+    """What is wrong with the rows to be learned: a number of no row, or a label that is neither -1 nor +1."""
+    rows, outside, other = np.uint64(count), np.uint8(0), np.uint8(0)
+    for t in range(order.size):
+        outside |= np.uint8(order[t] >= rows)
+    if outside:
+        return OUT_OF_RANGE
+    for t in range(order.size):
+        label = y[order[t]]
+        other |= np.uint8((label != 1) & (label != -1))
+    if order.size == 0:
+        for i in range(y.size):
+            other |= np.uint8((y[i] != 1) & (y[i] != -1))
+    return NO_LABEL if other else GOOD
 
 
 @njit(cache=True, inline="always")

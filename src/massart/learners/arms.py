@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.learners.rows import Rows
+from massart.kernels.door import Rows
 
 
 @dataclass(frozen=True)

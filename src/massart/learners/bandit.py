@@ -12,10 +12,11 @@ from massart.errors import InvalidDataError, InvalidParameterError, ModelFileErr
 from massart.kernels import paper_ranking as paper
 from massart.kernels import ranking as kernel
 from massart.kernels.mixture import coin
+from massart.kernels.states import check_arrays
 from massart.learners.arms import Arms, check_reward_range, reward_number, too_long
 from massart.learners.choice import Choice, Contexts
 from massart.learners.lift import LiftCertificate, certify_lift, grown
-from massart.learners.rules import UPDATES, check_arrays
+from massart.learners.rules import UPDATES
 
 # (gap in units of the reward range, margin in units of the longest context) of the experts when neither is known.
 GAPS, MARGINS = (0.02, 0.1), (0.1, 0.02)

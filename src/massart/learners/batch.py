@@ -16,8 +16,8 @@ from scipy import sparse
 
 from massart.kernels import polish as polishing
 from massart.kernels import rows as kernel
+from massart.kernels.door import Rows
 from massart.kernels.scoring import score_many
-from massart.learners.rows import Rows
 
 _DRAWS = 6  # rounds drawn by chance
 _JUDGED = 20_000  # rows that judge the candidates, at most

@@ -1,6 +1,6 @@
 """MassartClassifier: the online halfspace learner in scikit-learn's contract."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, Self
@@ -9,25 +9,39 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from massart.errors import InvalidDataError, InvalidParameterError
+from massart.errors import InvalidDataError, InvalidParameterError, InvalidTypeError, MassartError
+from massart.kernels.door import NO_WEIGHT, Rows, check_sparse, check_weights
 from massart.learners.batch import fit_batch
 from massart.learners.certificate import Certificate
 from massart.learners.choosing import check_choice, choose_learner
 from massart.learners.drift import Drifting
 from massart.learners.experts import Experts
+from massart.learners.guarded import lock_of
 from massart.learners.halfspace import Halfspace
+from massart.learners.labels import class_weights, label_numbers
 from massart.learners.one_vs_rest import OneVsRest
-from massart.learners.rows import NO_WEIGHT, Rows, check_weights
 from massart.learners.summary import as_html, as_text
 
 Learner = Halfspace | Experts | Drifting | OneVsRest
-_LIGHTEST, _HEAVIEST = 1e-10, 1e10  # class weights
 _FORMATS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+
+
+@contextmanager
+def _own_errors() -> Iterator[None]:
+    """Refusals of scikit-learn's checks become massart's, in the same words; `NotFittedError` stays what it is."""
+    try:
+        yield
+    except (MassartError, NotFittedError):
+        raise
+    except TypeError as error:
+        raise InvalidTypeError(str(error)) from error
+    except ValueError as error:
+        raise InvalidDataError(str(error)) from error
 
 
 class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -152,8 +166,10 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from scratch with several passes; return the classifier with the online-to-batch predictor."""
-        with self._unchanged_on_refusal():
+        with self._changing():
             self._check_parameters()
+            if issparse(X):
+                check_sparse(X)
             X, y = validate_data(self, X, y, reset=True, **_FORMATS)
             check_classification_targets(y)
             rows = self._rows(X).check()
@@ -175,7 +191,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             # A row of weight 0 is absent; its label only has to be some valid number.
             labels = np.maximum(new_number[labels], 0)
             seed = self._draw_seed()
-            class_weight = self._class_weights(classes[present], classes[present][labels[weight > 0]])
+            class_weight = class_weights(self.class_weight, classes[present], classes[present][labels[weight > 0]])
             learner = self._new_learner(class_weight, rows.width, seed)
             if isinstance(self.class_weight, str):  # taken from the labels, so known only with them
                 learner.mark_unproved()
@@ -191,9 +207,9 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 float(self.intercept_scaling) if self.fit_intercept else 0.0,
                 class_weight,
             )
-        self.classes_ = classes[present]
-        self._learner, self._batch_weights = learner, weights
-        self.n_iter_ = int(self.passes)
+            self.classes_ = classes[present]
+            self._learner, self._batch_weights = learner, weights
+            self.n_iter_ = int(self.passes)
         return self
 
     def partial_fit(
@@ -228,7 +244,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
         """The numbers of the classes answered, and the rows they belong to, None for all."""
-        with self._unchanged_on_refusal():
+        with self._changing():
             self._check_parameters()
             if isinstance(self.class_weight, str):
                 raise InvalidParameterError(
@@ -251,9 +267,11 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "as in partial_fit(X, y, classes=[0, 1])"
                 )
             known = np.asarray(classes) if first else self.classes_
+            if issparse(X):
+                check_sparse(X)
             X = validate_data(self, X, reset=first, **_FORMATS)
             rows = self._rows(X)
-            labels = self._label_numbers(column_or_1d(y), known, rows.count)
+            labels = label_numbers(column_or_1d(y), known, rows.count)
             weight, order = NO_WEIGHT, None
             if sample_weight is not None:
                 rows = rows.check()  # those of weight 0, too
@@ -261,30 +279,35 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 order = np.flatnonzero(weight).astype(np.uint64)
             learner = self._learner if not first else None
             if learner is None:
-                learner = self._new_learner(self._class_weights(known, known), rows.width, self._draw_seed())
+                learner = self._new_learner(
+                    class_weights(self.class_weight, known, known), rows.width, self._draw_seed()
+                )
             if isinstance(learner, OneVsRest):
                 answers = learner.learn_rows(rows, labels, weight, order)
             else:
                 scores = np.empty(rows.count if order is None else order.size)
                 learner.learn_rows(rows, self._targets(learner, labels), weight, order, scores=scores)
                 answers = (scores >= 0.0).astype(np.int64)
-        self.classes_, self._learner = known, learner
-        self._batch_weights = None
-        self.n_iter_ = 1
+            self.classes_, self._learner = known, learner
+            self._batch_weights = None
+            self.n_iter_ = 1
         return answers, None if order is None else order.astype(np.int64)
 
     @contextmanager
-    def _unchanged_on_refusal(self) -> Iterator[None]:
-        before, generator = dict(self.__dict__), self.random_state
-        draws = generator.get_state() if isinstance(generator, np.random.RandomState) else None
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            if draws is not None:
-                generator.set_state(draws)
-            raise
+    def _changing(self) -> Iterator[None]:
+        """One thread at a time; if what comes is refused, the classifier stays what it was."""
+        with lock_of(self), _own_errors():
+            before, generator = dict(self.__dict__), self.random_state
+            draws = generator.get_state() if isinstance(generator, np.random.RandomState) else None
+            try:
+                yield
+            except BaseException:
+                for name in self.__dict__.keys() - before.keys():
+                    del self.__dict__[name]
+                self.__dict__.update(before)
+                if draws is not None:
+                    generator.set_state(draws)
+                raise
 
     def _rows(self, X: Any) -> Rows:
         return Rows.of(X, getattr(self, "feature_names_in_", None), scaled=bool(self.normalize))
@@ -319,27 +342,6 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _class_weights(self, classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
-        """One weight per class; `y` are the labels that "balanced" counts."""
-        try:
-            if isinstance(self.class_weight, Mapping):
-                # Not compute_class_weight: it looks up int(label), which is another label for 0.5 and for "1".
-                known = [label in self.class_weight for label in classes]
-                if not all(known) and sum(known) != len(self.class_weight):
-                    raise ValueError(f"the classes are {classes.tolist()}")
-                weights = np.array([self.class_weight.get(label, 1.0) for label in classes], dtype=np.float64)
-            else:
-                weights = np.asarray(compute_class_weight(self.class_weight, classes=classes, y=y), dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidParameterError(
-                f"class_weight={self.class_weight!r}: give a dict from labels to weights, 'balanced' or None ({error})"
-            ) from None
-        if not ((weights >= _LIGHTEST) & (weights <= _HEAVIEST)).all():
-            raise InvalidParameterError(
-                f"class_weight={self.class_weight!r}: weights must lie between {_LIGHTEST:g} and {_HEAVIEST:g}"
-            )
-        return weights
-
     def _new_learner(self, class_weight: NDArray[np.float64], width: int, seed: int) -> Learner:
         classes = class_weight.size
         pools = 1 if classes == 2 else classes
@@ -367,24 +369,6 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @staticmethod
     def _targets(learner: Learner, labels: NDArray[np.int64]) -> NDArray[Any]:
         return labels if isinstance(learner, OneVsRest) else (2 * labels - 1).astype(np.int8)
-
-    @staticmethod
-    def _label_numbers(y: NDArray[Any], classes: NDArray[Any], count: int) -> NDArray[np.int64]:
-        if y.shape[0] != count:
-            raise InvalidDataError(f"X has {count} rows, but y has {y.shape[0]} labels: give one label per row")
-        numbers, known = np.zeros(y.shape[0], dtype=np.int64), np.zeros(y.shape[0], dtype=bool)
-        for number, label in enumerate(classes):
-            found = y == label
-            known |= found
-            numbers += number * found
-        stranger = np.flatnonzero(~known)
-        if stranger.size:
-            raise InvalidDataError(
-                f"y[{stranger[0]}] is {y[stranger[0]]!r}, which is not one of the classes {classes.tolist()} named on "
-                "the first call: drop the row, or start a new classifier with all classes. "
-                "Nothing was learned from this batch."
-            )
-        return numbers
 
     def _weights(self) -> NDArray[np.float64]:
         check_is_fitted(self, "_learner")
@@ -415,7 +399,10 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """X @ coef_.T + intercept_: (n,) for two classes, else (n, n_classes)."""
         weights = self._weights()
-        X = validate_data(self, X, reset=False, **_FORMATS)
+        with _own_errors():
+            if issparse(X):
+                check_sparse(X)
+            X = validate_data(self, X, reset=False, **_FORMATS)
         self._rows(X).check()
         # Not `@`, whose sums come in an order that depends on the processor: a score of 0 is a cliff.
         products = X @ weights[:, :-1].T if issparse(X) else np.einsum("ij,kj->ik", X, weights[:, :-1])

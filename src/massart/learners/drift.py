@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from massart.errors import InvalidParameterError, ModelFileError
 from massart.kernels import mixture
 from massart.kernels import pool as kernel
+from massart.kernels.door import NO_WEIGHT, Rows, check_labels, check_outputs, one_label, one_row
+from massart.kernels.states import check_arrays, check_council
 from massart.learners.certificate import Certificate
 from massart.learners.certify import Council
 from massart.learners.experts import Experts
-from massart.learners.rows import NO_WEIGHT, Rows
-from massart.learners.rules import check_arrays, padded
+from massart.learners.guarded import Guarded, locked
+from massart.learners.rules import LONGEST_HORIZON, padded
 from massart.learners.widths import check_narrower
 
 _NOTHING, _NO_AVERAGE = np.empty(0), np.empty((0, 0))
@@ -54,7 +56,7 @@ def fade(pool: Experts, factor: float) -> None:
         pool._C[kernel.DEVIATION] *= factor
 
 
-class Drifting:
+class Drifting(Guarded):
     """`Experts` twice: one remembers all rounds, the other about the last `horizon`.
 
     >>> learner = Drifting(2, horizon=100)
@@ -66,9 +68,9 @@ class Drifting:
     """
 
     def __init__(self, n_features: int, horizon: float, *, seed: int = 0, **options: Any) -> None:
-        if not (np.isfinite(horizon) and horizon >= 1):
+        if not 1 <= horizon <= LONGEST_HORIZON:
             raise InvalidParameterError(
-                f"horizon={horizon!r}: give the number of rounds after which the past may be forgotten, 1 or more"
+                f"horizon={horizon!r}: give the number of rounds after which the past may be forgotten, 1 to 2**53"
             )
         totals = np.zeros(mixture.TOTAL_SIZE)
         totals[[mixture.PRIOR, mixture.CHANCE]] = 0.5
@@ -83,6 +85,7 @@ class Drifting:
         self._horizon = horizon  # (1,)
         self._period = max(1, int(_SPAN * horizon[0]))
 
+    @locked
     def learn_rows(
         self,
         rows: Rows,
@@ -95,7 +98,8 @@ class Drifting:
         """Answer, then learn, rows in the given order; all or, if one of them is not sound, none."""
         taken = np.arange(rows.count, dtype=np.uint64) if order is None else order
         steady, recent = np.empty(taken.size), np.empty(taken.size)
-        self.steady.learn_rows(rows, y, weight, order, average, steady)  # refuses what is not sound
+        check_outputs(scores, taken.size, average, self.steady._W)
+        self.steady.learn_rows(rows, y, weight, order, average, steady)  # refuses what is not valid
         # One weight per row of `rows`, which is learned at most once per call of the kernel below.
         grown = np.empty(rows.count)
         start = 0
@@ -117,6 +121,8 @@ class Drifting:
     def _stretch(order: NDArray[np.uint64], longest: int) -> int:
         """How many rows from here on are all different: a copy of a row comes with a weight of its own."""
         order = order[:longest]
+        if order.size == 1:
+            return 1
         _, first = np.unique(order, return_index=True)
         if first.size == order.size:
             return int(order.size)
@@ -131,12 +137,15 @@ class Drifting:
         """Answer, then learn, each row with its label -1 or +1; return the scores of the answers."""
         rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self.steady._how[kernel.UNIT]))
         scores = np.empty(rows.count)
-        self.learn_rows(rows, np.asarray(y).astype(np.int8), scores=scores)
+        self.learn_rows(rows, check_labels(y, rows.count), scores=scores)
         return scores
 
     def learn(self, x: NDArray[Any], y: float) -> float:
         """Learn one row with its label -1 or +1; return the score of the answer."""
-        return float(self.learn_many(x[None, :], [y])[0])
+        score = np.empty(1)
+        scaled = bool(self.steady._how[kernel.UNIT])
+        self.learn_rows(one_row(x, self.n_features, scaled=scaled), one_label(y), scores=score)
+        return float(score[0])
 
     def score(self, x: NDArray[Any]) -> float:
         """The score of the vote of the pool that does better at present."""
@@ -198,6 +207,7 @@ class Drifting:
         """How much each expert of the leading pool is believed at present."""
         return self.leader.shares()
 
+    @locked
     def columns(self) -> NDArray[np.float64]:
         """(1, experts, n_features + 1): the weights of every expert of both pools."""
         return np.concatenate([self.steady.columns(), self.recent.columns()], axis=1)
@@ -210,6 +220,7 @@ class Drifting:
         """Zeros of the shape that `learn_rows(average=...)` takes."""
         return self.steady.new_average()
 
+    @locked
     def leaders(self) -> NDArray[np.float64]:
         """(1, n_features + 1): the weights of the leader's vote."""
         return self.leader.leaders()
@@ -219,11 +230,13 @@ class Drifting:
         """The columns of a row."""
         return self.steady.n_features
 
+    @locked
     def widen(self, n_features: int) -> None:
         """Make room for more columns, in both pools: see `Experts.widen`."""
         self.steady.widen(n_features)
         self.recent.widen(n_features)
 
+    @locked
     def narrow(self, n_features: int) -> None:
         """Drop columns at the end, of which neither pool must know anything: the inverse of `widen`."""
         for pool in (self.steady, self.recent):
@@ -245,19 +258,21 @@ class Drifting:
         if t.shape == (mixture.COINS,):  # a file from before coins were counted: their variance is at most a quarter
             new = [t[mixture.WEIGHT2] / 4, 1.0, 0.0, 2.0]
             arrays = arrays | {"totals": padded(t, mixture.TOTAL_SIZE, new)}
-        check_arrays(arrays, {"totals": (mixture.TOTAL_SIZE,), "horizon": (1,)})
+        check_council(arrays["totals"])
+        check_arrays(arrays, {"horizon": (1,)})
         pools = [
             Experts.from_arrays(
                 {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
             )
             for prefix in ("steady.", "recent.")
         ]
-        if pools[0]._V.size != pools[1]._V.size or not 1 <= arrays["horizon"][0] < np.inf:
+        if pools[0]._V.size != pools[1]._V.size or not 1 <= arrays["horizon"][0] <= LONGEST_HORIZON:
             raise ModelFileError("the arrays are not those of two pools of one width and a horizon of 1 or more")
         learner = cls.__new__(cls)
         learner._set(pools[0], pools[1], arrays["totals"], arrays["horizon"])
         return learner
 
+    @locked
     def copy(self) -> "Drifting":
         """An independent learner in the same state."""
         return Drifting.from_arrays({name: array.copy() for name, array in self.arrays().items()})

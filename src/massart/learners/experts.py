@@ -8,18 +8,21 @@ so nothing is explored. kernels/pool.py is the whole algorithm.
 """
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
+from massart.errors import InvalidParameterError
 from massart.kernels import mixture
 from massart.kernels import pool as kernel
+from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, check_labels, check_outputs, one_label, one_row, row_of
+from massart.kernels.states import check_pool
 from massart.learners.certificate import Certificate
 from massart.learners.certify import Council, certify_mixture, lower_pool_noise_rate
-from massart.learners.rows import NO_WEIGHT, Rows
-from massart.learners.rules import check_arrays, check_intercept_scaling, expert_name, make_rule, padded
+from massart.learners.guarded import Guarded, locked
+from massart.learners.rules import check_intercept_scaling, expert_name, make_rule, padded
 from massart.learners.widths import check_narrower, check_wider, narrowed, widened
 
 # A rate too high by a factor of 2 or a margin too small by one of 8 costs an expert little: a coarse grid is enough.
@@ -71,7 +74,7 @@ def _aligned(rows: int, columns: int) -> NDArray[np.float64]:
     return space[first : first + rows * columns].reshape(rows, columns)
 
 
-class Experts:
+class Experts(Guarded):
     """One halfspace, learned by a dozen experts at once. Labels are -1 and +1; a score >= 0 means +1.
 
     Parameters
@@ -156,6 +159,7 @@ class Experts:
         self._every = _NO_COLUMNS
         self._plain = self._M.shape[1] - kernel.DIAGONAL - kernel.LATE - (1 + kernel.CENTRED if self._F.size else 0)
 
+    @locked
     def learn_rows(
         self,
         rows: Rows,
@@ -169,11 +173,14 @@ class Experts:
 
         `average` (of the weights' shape) accumulates what `summed` needs; `scores` takes those of the answers.
         """
-        sure = rows.checked or rows.count == 1  # a kernel refuses a row before it learns from it
+        sure = isinstance(rows, FiniteRows) or rows.count == 1  # a kernel refuses a row before it learns from it
+        count = rows.count if order is None else order.size
         state = (self._W, self._V, self._F, self._C, self._S, self._M, self._t)
         own = (*state, average)
+        rows.check_width(self.n_features)
+        check_outputs(scores, count, average, self._W)
         before = None if sure else [array.copy() for array in own]
-        answers = scores if scores.size else np.empty(rows.count if order is None else order.size)
+        answers = scores if scores.size else np.empty(count)
         for data, batch, place in rows.parts(order, y, weight):
             entries = data if rows.csr is not None else (data.reshape(-1), self._columns_of(data), _NO_COLUMNS)
             bad = kernel.learn_pool(entries, batch, self._seed[0], self._how, state, average, answers[place])
@@ -191,23 +198,23 @@ class Experts:
     def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
         """Answer, then learn, each row with its label -1 or +1; return the scores of the answers."""
         rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self._how[kernel.UNIT]))
-        labels = np.asarray(y)
-        if rows.width != self._V.size - 1:
-            raise InvalidDataError(f"X has {rows.width} columns, but this pool takes {self._V.size - 1} features")
-        if labels.shape != (rows.count,) or not np.all((labels == 1) | (labels == -1)):
-            raise InvalidDataError(f"y must hold {rows.count} labels, each -1 or +1")
         scores = np.empty(rows.count)
-        self.learn_rows(rows, labels.astype(np.int8), scores=scores)
+        self.learn_rows(rows, check_labels(y, rows.count), scores=scores)
         return scores
 
     def learn(self, x: NDArray[Any], y: float) -> float:
         """Learn one row with its label -1 or +1; return the score of the answer."""
-        return float(self.learn_many(x[None, :], [y])[0])
+        score = np.empty(1)
+        self.learn_rows(one_row(x, self.n_features, scaled=bool(self._how[kernel.UNIT])), one_label(y), scores=score)
+        return float(score[0])
 
     def score(self, x: NDArray[Any]) -> float:
         """The score of the vote, which `predict` uses; `learn` may answer with an expert drawn by chance."""
-        weights = self.leaders()[0]
-        return float(np.einsum("j,j->", weights[:-1], np.asarray(x, dtype=np.float64)) + weights[-1])
+        row, weights = row_of(x, self.n_features), self.leaders()[0]
+        score = float(np.einsum("j,j->", weights[:-1], row) + weights[-1])
+        if not isfinite(score):
+            Rows.of(row[None, :]).check()  # says what is wrong with the row
+        return score
 
     def predict(self, x: NDArray[Any]) -> int:
         """The sign of `score`."""
@@ -274,6 +281,7 @@ class Experts:
         named = zip(names[: shares.size], shares, strict=True)
         return {name: float(share) for name, share in sorted(named, key=lambda pair: -pair[1])}
 
+    @locked
     def columns(self) -> NDArray[np.float64]:
         """(1, experts, n_features + 1): the weights of every expert, intercept last."""
         late = np.zeros((1, self._V.size))
@@ -305,6 +313,7 @@ class Experts:
         centred[:, d] -= np.einsum("kj,j->k", centred[:, :d], self._C[kernel.MEAN, :d])  # no BLAS: a fixed order
         return few
 
+    @locked
     def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """(1, columns, n_features + 1): the sum of weight * w over all rounds, and the sum of weights.
 
@@ -318,6 +327,7 @@ class Experts:
         """Zeros of the shape that `learn_rows(average=...)` takes."""
         return np.zeros_like(self._W)
 
+    @locked
     def leaders(self) -> NDArray[np.float64]:
         """(1, n_features + 1): the weights of the vote."""
         voice, late = self._M[mixture.VOICE], kernel.DIAGONAL + self._plain
@@ -340,6 +350,7 @@ class Experts:
         """The columns of a row."""
         return int(self._V.size - 1)
 
+    @locked
     def widen(self, n_features: int) -> None:
         """Make room for more columns: from now on as if there had been so many from the start, bit for bit.
 
@@ -350,6 +361,7 @@ class Experts:
             self._W = widened(self._W, _aligned(n_features + 1, kernel.COLUMNS))
             self._V = widened(self._V, np.zeros(n_features + 1))
 
+    @locked
     def narrow(self, n_features: int) -> None:
         """Drop columns at the end, of which nothing must be known: the inverse of `widen`."""
         check_narrower(n_features, self._W, self._V)
@@ -373,29 +385,12 @@ class Experts:
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Experts":
         """The pool whose `arrays()` these are."""
         arrays = arrays | _upgraded(arrays)
-        width = arrays["variances"].size
-        few = "full" in arrays or "centred" in arrays  # whatever the width is: it may have changed
-        least = kernel.DIAGONAL + kernel.LATE + (1 + kernel.CENTRED if few else 0)
-        shapes: dict[str, tuple[int, ...]] = {
-            "how": (kernel.HOW_SIZE,),
-            "weights": (width, kernel.COLUMNS),
-            "variances": (width,),
-            "columns": (kernel.COLUMN_SIZE, kernel.COLUMNS),
-            "members": (mixture.MEMBER_SIZE, arrays["members"].shape[-1]),
-            "totals": (mixture.TOTAL_SIZE,),
-        }
-        if few:
-            first = min(arrays["full"].shape[-1], kernel.FEW + 1)
-            shapes |= {"full": (first + 1, first), "centred": (kernel.CENTRED_SIZE, first)}
-        check_arrays(arrays, shapes)
-        if not least < arrays["members"].shape[1] <= least + kernel.PLAIN:
-            raise ModelFileError(f"array 'members' has {arrays['members'].shape[1]} columns, one per expert")
-        if arrays["seed"].shape != (1,) or arrays["seed"].dtype != np.uint64:
-            raise ModelFileError("array 'seed' is not one number of 64 bits")
+        names = check_pool(arrays)
         pool = cls.__new__(cls)
-        pool._set({name: array for name, array in arrays.items() if name in {*shapes, "seed"}})
+        pool._set({name: array for name, array in arrays.items() if name in names})
         return pool
 
+    @locked
     def copy(self) -> "Experts":
         """An independent pool in the same state."""
         return Experts.from_arrays({name: array.copy() for name, array in self.arrays().items()})

@@ -1,9 +1,39 @@
 """One lock per learner: several threads may use it, and no round is lost."""
 
-from threading import RLock
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from threading import Lock, RLock
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from weakref import WeakKeyDictionary
 
-__all__ = ["Guarded"]
+__all__ = ["Guarded", "lock_of", "locked"]
+
+_Owner = TypeVar("_Owner", bound="Guarded")
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def locked(
+    method: Callable[Concatenate[_Owner, _Arguments], _Result],
+) -> Callable[Concatenate[_Owner, _Arguments], _Result]:
+    """A method that holds its object's lock from beginning to end."""
+
+    @wraps(method)
+    def holding(self: _Owner, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return holding
+
+
+_LOCKS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_LOCKS_LOCK = Lock()
+
+
+def lock_of(owner: Any) -> Any:
+    """The lock of an object that cannot keep one itself, such as an estimator, whose attributes are looked at."""
+    with _LOCKS_LOCK:
+        return _LOCKS.setdefault(owner, RLock())
 
 
 class Guarded:
@@ -21,7 +51,7 @@ class Guarded:
 
     _lock: Any
 
-    def __new__(cls, *_: Any, **__: Any) -> "Any":
+    def __new__(cls, *_: Any, **__: Any) -> Self:
         """An object and its lock; copies and unpickled objects are made here, too, and get a lock of their own."""
         made = super().__new__(cls)
         made._lock = RLock()

@@ -1,6 +1,8 @@
 """The online halfspace: predict, then learn, one row or many; all it remembers is in two arrays."""
 
-from math import isnan
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -8,17 +10,29 @@ from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels import halfspace as kernel
+from massart.kernels.door import (
+    LARGEST,
+    NO_WEIGHT,
+    SMALLEST,
+    FiniteRows,
+    Rows,
+    check_labels,
+    check_outputs,
+    check_weights,
+    row_of,
+)
+from massart.kernels.states import check_halfspace
 from massart.learners.certificate import Certificate
 from massart.learners.certify import certify, lower_noise_rate
-from massart.learners.rows import LARGEST, NO_WEIGHT, SMALLEST, Rows, check_weights
-from massart.learners.rules import check_arrays, expert_name, initial_state, is_proved, make_rule, padded, regret_bound
+from massart.learners.guarded import Guarded
+from massart.learners.rules import expert_name, initial_state, is_proved, make_rule, padded, regret_bound
 from massart.learners.widths import check_narrower, check_wider, narrowed, widened
 
 _NOTHING = np.empty(0)
 _FLOAT64 = np.dtype(np.float64)
 
 
-class Halfspace:
+class Halfspace(Guarded):
     """Predict sign(w.x), learn w so that E[mistakes] <= noise_rate * T + O(sqrt(T) / margin).
 
     That is Theorem 1 of docs/theory.md, about the predictions made just before each row is learned: those that `learn`
@@ -90,8 +104,9 @@ class Halfspace:
     def _set(self, rule: NDArray[np.float64], v: NDArray[np.float64], s: NDArray[np.float64]) -> None:
         self._rule = rule  # (RULE_SIZE,) what it was told
         self._v = v  # (n_features + 1,) the last for the constant coordinate; w = scale * v
-        self._s = s  # (STATE_SIZE,) scale, norms, counts
+        self._s = np.append(s[: kernel.STATE_SIZE], 0.0)  # (STATE_SIZE + 1,) scale, norms, counts; TAKEN
         self._shape = (v.size - 1,)
+        self._state = (rule, v, self._s)  # taken at once, so that they belong together
 
     def predict(self, x: NDArray[Any]) -> int:
         """-1 or +1 for one row; nothing is learned."""
@@ -100,55 +115,77 @@ class Halfspace:
     def score(self, x: NDArray[Any]) -> float:
         """w.x for one row, the row scaled: its sign is the prediction, its size the margin."""
         x = self._row(x)
-        score: float = kernel.score_row(x, self._rule, self._v, self._s)
-        if isnan(score):  # the row is not finite, or too long
-            Rows.of(x[None, :]).refuse(None, 0)
+        rule, v, s = self._state
+        score: float = kernel.score_row(x, rule, v, s)
+        if not isfinite(score):
+            if score == inf:
+                with self._lock:  # another thread learns a batch
+                    return self.score(x)
+            Rows.of(x[None, :]).refuse(None, 0)  # the row is not finite, or too long
         return score
 
     def learn(self, x: NDArray[Any], y: float, weight: float = 1.0) -> float:
         """Learn one row with its label -1 or +1; return the score that was its prediction."""
         x = self._row(x)
-        if y not in (1, -1):
+        try:
+            if y not in (1, -1):
+                raise InvalidDataError(
+                    f"The label is {y!r}: Halfspace learns -1 and +1; MassartClassifier takes any labels"
+                )
+            if not SMALLEST <= weight <= LARGEST:
+                if weight == 0.0:
+                    return self.score(x)
+                raise InvalidDataError(
+                    f"The weight is {weight!r}: it must be 0 or between {SMALLEST:g} and {LARGEST:g}"
+                )
+        except (TypeError, ValueError) as error:
+            if isinstance(error, InvalidDataError):
+                raise
             raise InvalidDataError(
-                f"The label is {y!r}: Halfspace learns -1 and +1; MassartClassifier takes any labels"
-            )
-        if not SMALLEST <= weight <= LARGEST:
-            if weight == 0.0:
-                return self.score(x)
-            raise InvalidDataError(f"The weight is {weight!r}: it must be 0 or between {SMALLEST:g} and {LARGEST:g}")
-        score: float = kernel.learn_row(x, float(y), float(weight), self._rule, self._v, self._s)
-        if isnan(score):
+                f"The label is {y!r} and the weight {weight!r}: give -1 or +1, and a number"
+            ) from None
+        rule, v, s = self._state
+        score: float = kernel.learn_row(x, float(y), float(weight), rule, v, s)
+        if not isfinite(score):
+            if score == inf:
+                with self._lock:  # another thread learns a batch
+                    return self.learn(x, y, weight)
             Rows.of(x[None, :]).refuse(None, 0)
         return score
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Only the caller changes this learner, whatever other threads do.
+
+        The kernel of a single row holds Python's lock from beginning to end, so it needs none of its own: it looks at
+        TAKEN, and waits for the lock only if it must. A lock costs a fifth of what a row does.
+        """
+        with self._lock:
+            s = self._s
+            s[kernel.TAKEN] = 1.0
+            try:
+                yield
+            finally:
+                if self._s is s:  # else these arrays have been replaced, and nobody may learn with them any more
+                    s[kernel.TAKEN] = 0.0
 
     def _row(self, x: Any) -> NDArray[Any]:
         if type(x) is np.ndarray and x.dtype == _FLOAT64 and x.shape == self._shape and x.flags.c_contiguous:
             return x
-        row = np.ascontiguousarray(x)
-        if row.dtype.kind not in "fiub":
-            raise InvalidDataError(f"The row is an array of {row.dtype}: give real numbers")
-        if row.dtype != np.float32:
-            row = row.astype(np.float64)
-        if row.shape != self._shape:
-            raise InvalidDataError(f"The row has shape {row.shape}, but this learner takes {self._shape[0]} features")
-        return row
+        row = row_of(x, self._shape[0])
+        return np.ascontiguousarray(row, None if row.dtype == np.float32 else np.float64)
 
     def learn_many(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.float64]:
         """Predict, then learn, each row of an array or CSR matrix in turn; return the scores that were predictions."""
         rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self._rule[kernel.UNIT]))
-        labels = np.asarray(y)
-        if rows.width != self._v.size - 1:
-            raise InvalidDataError(f"X has {rows.width} columns, but this learner takes {self._v.size - 1} features")
-        if labels.shape != (rows.count,) or not np.all((labels == 1) | (labels == -1)):
-            raise InvalidDataError(f"y must hold {rows.count} labels, each -1 or +1")
-        scores = np.empty(rows.count)
+        labels, scores = check_labels(y, rows.count), np.empty(rows.count)
         if sample_weight is None:
-            self.learn_rows(rows, labels.astype(np.int8), scores=scores)
+            self.learn_rows(rows, labels, scores=scores)
             return scores
         rows = rows.check()
         weight = check_weights(sample_weight, rows.count)
         order = np.flatnonzero(weight).astype(np.uint64)
-        self.learn_rows(rows, labels.astype(np.int8), weight, order, scores=scores[: order.size])
+        self.learn_rows(rows, labels, weight, order, scores=scores[: order.size])
         return scores[: order.size]
 
     def learn_rows(
@@ -164,16 +201,20 @@ class Halfspace:
 
         `average` (of v's size) accumulates what `summed` needs; `scores` takes the scores that were predictions.
         """
-        sure = rows.checked or rows.count == 1  # a kernel refuses a row before it learns from it
-        before = None if sure else (self._v.copy(), self._s.copy(), average.copy())
+        sure = isinstance(rows, FiniteRows) or rows.count == 1  # a kernel refuses a row before it learns from it
         learn = kernel.learn_dense if rows.csr is None else kernel.learn_csr
-        for data, batch, place in rows.parts(order, y, weight):
-            own = scores[place] if scores.size else scores
-            bad = learn(data, batch, self._rule, self._v, average, self._s, own)
-            if bad >= 0:
-                if before is not None:
-                    self._v[:], self._s[:], average[:] = before
-                rows.refuse(order, place.start + bad)
+        with self.held():
+            rule, v, s = self._state
+            rows.check_width(v.size - 1)
+            check_outputs(scores, rows.count if order is None else order.size, average, v)
+            before = None if sure else (v.copy(), s.copy(), average.copy())
+            for data, batch, place in rows.parts(order, y, weight):
+                own = scores[place] if scores.size else scores
+                bad = learn(data, batch, rule, v, average, s, own)
+                if bad >= 0:
+                    if before is not None:
+                        v[:], s[:], average[:] = before
+                    rows.refuse(order, place.start + bad)
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -262,34 +303,35 @@ class Halfspace:
 
     def widen(self, n_features: int) -> None:
         """Make room for more columns: from now on as if there had been so many from the start, bit for bit."""
-        check_wider(n_features, self.n_features)
-        if n_features > self.n_features:
-            self._set(self._rule, widened(self._v, np.zeros(n_features + 1)), self._s)
+        with self.held():
+            check_wider(n_features, self.n_features)
+            if n_features > self.n_features:
+                self._set(self._rule, widened(self._v, np.zeros(n_features + 1)), self._s)
 
     def narrow(self, n_features: int) -> None:
         """Drop columns at the end, which must all have weight 0: the inverse of `widen`."""
-        check_narrower(n_features, self._v)
-        if n_features < self.n_features:
-            self._set(self._rule, narrowed(self._v, n_features), self._s)
+        with self.held():
+            check_narrower(n_features, self._v)
+            if n_features < self.n_features:
+                self._set(self._rule, narrowed(self._v, n_features), self._s)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that it remembers; `from_arrays` gives it back bit for bit."""
-        return {"rule": self._rule, "weights": self._v, "state": self._s}
+        return {"rule": self._rule, "weights": self._v, "state": self._s[: kernel.STATE_SIZE]}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Halfspace":
         """The learner whose `arrays()` these are."""
         arrays = arrays | _upgraded(arrays["rule"], arrays["state"])
-        check_arrays(
-            arrays, {"rule": (kernel.RULE_SIZE,), "weights": (arrays["weights"].size,), "state": (kernel.STATE_SIZE,)}
-        )
+        check_halfspace(arrays)
         learner = cls.__new__(cls)
         learner._set(arrays["rule"], arrays["weights"], arrays["state"])
         return learner
 
     def copy(self) -> "Halfspace":
         """An independent learner in the same state."""
-        return Halfspace.from_arrays({name: array.copy() for name, array in self.arrays().items()})
+        with self.held():
+            return Halfspace.from_arrays({name: array.copy() for name, array in self.arrays().items()})
 
 
 def _upgraded(rule: NDArray[np.float64], s: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:

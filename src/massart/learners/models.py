@@ -3,7 +3,9 @@
 What needs scikit-learn is imported when a classifier is saved or loaded, not before: training from files does without.
 """
 
+import json
 import os
+from contextlib import AbstractContextManager
 from math import isfinite
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -12,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import ModelFileError
+from massart.kernels.states import check_arrays
 from massart.learners.drift import Drifting
 from massart.learners.experts import Experts
+from massart.learners.guarded import Guarded, lock_of
 from massart.learners.halfspace import Halfspace
 from massart.learners.one_vs_rest import OneVsRest
-from massart.learners.rules import check_arrays
 from massart.store.model_file import read_model, write_model
 
 if TYPE_CHECKING:
@@ -26,13 +29,16 @@ if TYPE_CHECKING:
 
     Model = Halfspace | Experts | Drifting | MassartClassifier | MonotoneBandit | MonotoneRanker
 
-__all__ = ["learner_from", "learner_meta", "load", "save"]
+__all__ = ["check_classifier", "check_model", "learner_from", "learner_meta", "load", "save"]
 
 _LEARNERS: dict[str, type[Halfspace | Experts | Drifting]] = {
     "halfspace": Halfspace,
     "experts": Experts,
     "drifting": Drifting,
 }
+# What building a model of a file that was forged may raise; a ModelFileError is a ValueError.
+_UNFIT = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+_MOST_FEATURES = 1 << 40
 _NOTES = ("reading", "training")  # what a classifier that learned from files knows of them, with a _ at the end
 
 
@@ -64,16 +70,22 @@ def learner_meta(learner: Halfspace | Experts | Drifting) -> tuple[str, dict[str
 
 def learner_from(name: str, arrays: dict[str, NDArray[Any]]) -> Halfspace | Experts | Drifting:
     """The learner of which `learner_meta` told."""
-    if name not in _LEARNERS:
+    if not isinstance(name, str) or name not in _LEARNERS:
         raise ModelFileError(f"there is no learner {name!r} in this version of massart")
     try:
-        return _LEARNERS[name].from_arrays(arrays)
+        with np.errstate(all="ignore"):  # what is not finite in the end is refused
+            return _LEARNERS[name].from_arrays(arrays)
     except KeyError as missing:
         raise ModelFileError(f"array {missing} is missing, which a learner of kind {name!r} needs") from None
+    except _UNFIT as error:
+        raise ModelFileError(f"its arrays are not those of a learner of kind {name!r}: {error}") from None
 
 
 def save(model: "Model", path: str | os.PathLike[str]) -> None:
     """Write a learner or classifier to a file, atomically; `load` gives back one in exactly the same state.
+
+    What could not be loaded again is refused, and the file that was there stays. Other threads that learn with the
+    model wait meanwhile.
 
     >>> import tempfile
     >>> from massart import MassartClassifier, load, save
@@ -83,39 +95,75 @@ def save(model: "Model", path: str | os.PathLike[str]) -> None:
     ...     load(f"{folder}/model.massart").predict([[1.0, 2.0]])
     array(['yes'], dtype='<U3')
     """
+    with _held(model):
+        kind, meta, arrays = _parts(model)
+        check_model(kind, meta, arrays)
+        write_model(path, kind, meta, arrays)
+
+
+def _held(model: Any) -> AbstractContextManager[Any]:
+    """While it is held, no other thread changes the model."""
+    if isinstance(model, Halfspace):
+        return model.held()
+    held: AbstractContextManager[Any] = model._lock if isinstance(model, Guarded) else lock_of(model)
+    return held
+
+
+def _parts(model: "Model") -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
+    """What goes to a file: the kind, what is told beside the arrays, the arrays."""
     if isinstance(model, (Halfspace, Experts, Drifting)):
         name, arrays = learner_meta(model)
-        write_model(path, name, {}, arrays)
-        return
+        return name, {}, arrays
     if isinstance(model, _classifier()):
-        write_model(path, "classifier", *_from_classifier(model))
-        return
+        return "classifier", *_from_classifier(model)
     for kind, decider in _deciders().items():
         if isinstance(model, decider):
-            write_model(path, kind, {}, model.arrays())
-            return
+            return kind, {}, model.arrays()
     raise ModelFileError(f"save does not know {type(model).__name__}: it takes massart's classifiers and policies")
+
+
+def check_model(kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Refuse to write what `load` would not open."""
+    try:
+        _model_from(kind, json.loads(json.dumps(meta, allow_nan=False)), arrays)
+    except _UNFIT as error:
+        raise ModelFileError(
+            f"the {kind} is not written, for it could not be loaded again ({_words(error)}), and what was there "
+            "before is as it was"
+        ) from error
 
 
 def load(path: str | os.PathLike[str]) -> Any:
     """The learner or classifier that `save` wrote, or `massart train`."""
     kind, meta, arrays = read_model(path)
+    if kind not in {"classifier", *_LEARNERS, *_deciders()}:
+        raise ModelFileError(f"{os.fspath(path)} holds a {kind!r}, which this version of massart does not know")
     try:
-        if kind in _LEARNERS:
-            return learner_from(kind, arrays)
-        if kind == "classifier":
-            return _to_classifier(meta, arrays)
-        if kind in _deciders():
-            return _deciders()[kind].from_arrays(arrays)
-    except KeyError as missing:
-        raise ModelFileError(f"{os.fspath(path)} lacks {missing}, which a {kind} needs: save it again") from None
-    except (TypeError, ValueError, IndexError, AttributeError) as error:
-        raise ModelFileError(f"{os.fspath(path)} does not hold a {kind} that fits together: {error}") from None
-    raise ModelFileError(f"{os.fspath(path)} holds a {kind!r}, which this version of massart does not know")
+        return _model_from(kind, meta, arrays)
+    except _UNFIT as error:
+        raise ModelFileError(f"{os.fspath(path)} does not hold a {kind} that fits together: {_words(error)}") from None
+
+
+def _words(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def _model_from(kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
+    """The model of which a file tells; whatever it tells, an error of `_UNFIT` is the worst."""
+    if kind in _LEARNERS:
+        return learner_from(kind, arrays)
+    if kind == "classifier":
+        return _to_classifier(meta, arrays)
+    return _deciders()[kind].from_arrays(arrays)
 
 
 def _from_classifier(model: "MassartClassifier") -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     parameters = model.get_params()
+    unknown = parameters.keys() - _classifier()().get_params().keys()
+    if unknown:
+        raise ModelFileError(
+            f"save cannot write {type(model).__name__} with its parameter {min(unknown)}: it takes MassartClassifier's"
+        )
     state = parameters["random_state"]
     # A generator cannot be put in a header; its seed has been drawn already, when learning began.
     parameters["random_state"] = int(state) if isinstance(state, Integral) else None
@@ -155,20 +203,33 @@ def _plain(classes: NDArray[Any]) -> list[Any]:
     return list(classes)
 
 
-def _check_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-    """Refuse a classifier whose parts are whole, but not of one classifier."""
-    classes, width = len(meta["classes"] if "classes" in meta else arrays["classes"]), meta["n_features_in"] + 1
-    pools = 1 if classes == 2 else classes
-    if classes < 2:
-        raise ValueError(f"a classifier of {classes} classes")
+def check_classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> int:
+    """Refuse a classifier whose parts are whole, but not of one classifier; the number of its classes."""
+    listed = meta["classes"] if "classes" in meta else arrays["classes"]
+    if not (isinstance(listed, list) or (isinstance(listed, np.ndarray) and listed.ndim == 1)) or len(listed) < 2:
+        raise ValueError("its classes are not a list of two or more")
+    if isinstance(listed, list) and not all(isinstance(label, (str, bool, int, float)) for label in listed):
+        raise ValueError("its classes are neither text nor numbers")
+    if len(set(listed if isinstance(listed, list) else listed.tolist())) != len(listed):
+        raise ValueError("its classes are not all different")
+    classes, features = len(listed), meta["n_features_in"]
+    if type(features) is not int or not 0 <= features < _MOST_FEATURES:
+        raise ValueError(f"it has {features!r} features")
+    if type(meta["n_iter"]) is not int or meta["n_iter"] < 1:
+        raise ValueError(f"it has made {meta['n_iter']!r} passes")
     if "batch_weights" in arrays:
-        check_arrays(arrays, {"batch_weights": (pools, width)})
-    if len(meta.get("feature_names_in", range(width - 1))) != width - 1:
+        check_arrays(arrays, {"batch_weights": (1 if classes == 2 else classes, features + 1)})
+    names = meta.get("feature_names_in", [""] * features)
+    if not isinstance(names, list) or len(names) != features or not all(isinstance(name, str) for name in names):
         raise ValueError("there is not one feature name per feature")
+    return classes
 
 
 def _to_classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "MassartClassifier":
     parameters = dict(meta["parameters"])
+    for name, value in parameters.items():
+        if isinstance(value, (list, dict)) and name != "class_weight":
+            raise TypeError(f"its parameter {name} is neither a number nor text")
     weights = parameters.get("class_weight")
     if isinstance(weights, dict):
         parameters["class_weight"] = dict(zip(weights["labels"], weights["weights"], strict=True))
@@ -180,15 +241,15 @@ def _to_classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "Ma
             setattr(model, f"{name}_", meta[name])
     if "learner" not in meta:
         return model
-    _check_parts(meta, arrays)
+    classes = check_classifier(meta, arrays)
     prefix = "learner."
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-    classes = len(meta["classes"] if "classes" in meta else arrays["classes"])
     if classes == 2:
         model._learner = learner_from(meta["learner"], own)
         members = [model._learner]
     else:
-        model._learner = OneVsRest.from_arrays(own, _LEARNERS[meta["learner"]])
+        with np.errstate(all="ignore"):
+            model._learner = OneVsRest.from_arrays(own, _LEARNERS[meta["learner"]])
         members = model._learner.members
     if len(members) != (1 if classes == 2 else classes) or {m.n_features for m in members} != {meta["n_features_in"]}:
         raise ValueError(f"{classes} classes and {meta['n_features_in']} features are not the learner's")

@@ -9,15 +9,17 @@ from numpy.typing import NDArray
 
 from massart import theory
 from massart.errors import ModelFileError
+from massart.kernels.door import NO_WEIGHT, Rows
+from massart.kernels.states import check_arrays
 from massart.learners.certificate import Certificate
 from massart.learners.certify import certify_classes
-from massart.learners.rows import NO_WEIGHT, Rows
-from massart.learners.rules import check_arrays, padded
+from massart.learners.guarded import Guarded, locked
+from massart.learners.rules import padded
 
 _ROUNDS, _MISTAKES, _WRONG, _WEIGHT, _SIZE = range(5)
 
 
-class OneVsRest:
+class OneVsRest(Guarded):
     """`members[k]` tells class k from the others; `learn_rows` takes numbers of classes.
 
     >>> from massart.learners.halfspace import Halfspace
@@ -32,6 +34,7 @@ class OneVsRest:
         self.members: list[Any] = list(members)
         self._t = np.zeros(_SIZE)  # rounds, mistakes, sums of sample weights over mistakes and over all rows
 
+    @locked
     def learn_rows(
         self,
         rows: Rows,
@@ -94,14 +97,17 @@ class OneVsRest:
         for member in self.members:
             member.mark_unproved()
 
+    @locked
     def columns(self) -> NDArray[np.float64]:
         """(classes, experts, n_features + 1): the weights of every expert, intercept last."""
         return np.concatenate([member.columns() for member in self.members])
 
+    @locked
     def leaders(self) -> NDArray[np.float64]:
         """(classes, n_features + 1): the weights that predict now."""
         return np.concatenate([member.leaders() for member in self.members])
 
+    @locked
     def summed(self, average: Sequence[Any]) -> tuple[NDArray[np.float64], float]:
         """(classes, columns, n_features + 1): the sum of weight * w over all rounds, and the sum of weights."""
         sums = [member.summed(own) for member, own in zip(self.members, average, strict=True)]
@@ -127,12 +133,18 @@ class OneVsRest:
         if sorted(parts) != list(range(len(parts))) or len(parts) < 2:
             raise ModelFileError("the arrays are not those of one learner per class")
         learner = cls([kind.from_arrays(parts[k]) for k in range(len(parts))])
-        # A file from before the weights of all rows were counted: its members know them.
-        totals = padded(arrays["totals"], _SIZE, [learner.members[0].certificate().rounds])
+        totals = arrays["totals"]
+        if totals.shape == (_WEIGHT,):  # a file from before the weights of all rows were counted: its members know them
+            totals = padded(totals, _SIZE, [learner.members[0].certificate().rounds])
         check_arrays({"totals": totals}, {"totals": (_SIZE,)})
+        if not (0 <= totals[_MISTAKES] <= totals[_ROUNDS] and totals.min() >= 0):
+            raise ModelFileError(
+                f"array 'totals' tells of {totals[_MISTAKES]:g} mistakes in {totals[_ROUNDS]:g} rounds"
+            )
         learner._t = totals
         return learner
 
+    @locked
     def copy(self) -> "OneVsRest":
         """An independent learner in the same state."""
         twin = OneVsRest([member.copy() for member in self.members])

@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels import ranking as kernel
+from massart.kernels.states import check_arrays
 from massart.learners.arms import Arms, check_reward_range
 from massart.learners.choice import Contexts
 from massart.learners.lift import grown, learned_lift
-from massart.learners.rules import check_arrays
 
 
 class MonotoneRanker:

@@ -6,16 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart import theory
-from massart.errors import InvalidParameterError, ModelFileError
+from massart.errors import InvalidParameterError
 from massart.kernels import halfspace as kernel
-from massart.learners.rows import LARGEST, SMALLEST
+from massart.kernels.door import LARGEST, SMALLEST
 
 UPDATES = ("inverse-margin", "paper")
 OPTIMIZERS = ("auto", "ftrl", "fixed", "adagrad-norm")
 _KINDS = {"ftrl": kernel.FTRL, "fixed": kernel.FIXED, "adagrad-norm": kernel.ADAGRAD}
 
 _MOST_WEIGHTED = 0.49  # the largest noise rate that class weights may make
-_CHECKED = 1 << 16  # rows of an array that are looked at together
+LONGEST_HORIZON = 2.0**53  # rounds, the most that can be counted
 
 
 def make_rule(
@@ -42,9 +42,9 @@ def make_rule(
     theory.gradient_cap(noise_rate, margin)  # refuses a noise rate or a margin out of range
     check_intercept_scaling(intercept_scaling)
     noise_rate = weighted_noise_rate(noise_rate, class_weight)
-    if horizon is not None and not (np.isfinite(horizon) and horizon >= 1):
+    if horizon is not None and not 1 <= horizon <= LONGEST_HORIZON:
         raise InvalidParameterError(
-            f"horizon={horizon!r}: give the number of rounds to come (1 or more), or None when it is not known"
+            f"horizon={horizon!r}: give the number of rounds to come (1 to 2**53), or None when it is not known"
         )
     if margin < SMALLEST:
         raise InvalidParameterError(
@@ -84,6 +84,10 @@ def weighted_noise_rate(noise_rate: float, class_weight: tuple[float, float]) ->
     (0.3333333333333333, 0.49)
     """
     negative, positive = class_weight
+    if not (SMALLEST <= negative <= LARGEST and SMALLEST <= positive <= LARGEST):
+        raise InvalidParameterError(
+            f"class_weight={class_weight!r}: give two weights between {SMALLEST:g} and {LARGEST:g}, of -1 and of +1"
+        )
     if negative == positive:
         return noise_rate
     return max(noise_rate, min(_MOST_WEIGHTED, theory.class_weight_noise_rate(noise_rate, positive / negative)))
@@ -151,16 +155,3 @@ def padded(array: NDArray[Any], size: int, values: Any) -> NDArray[Any]:
         return array
     new = np.asarray(values, dtype=np.float64).reshape(len(values), *array.shape[1:])
     return np.concatenate([array, new])
-
-
-def check_arrays(arrays: dict[str, NDArray[Any]], shapes: dict[str, tuple[int, ...]]) -> None:
-    """Refuse arrays from a file that a kernel could not work on safely: wrong shape, wrong type, not finite."""
-    for name, shape in shapes.items():
-        array = arrays[name]
-        if array.shape != shape or array.dtype != np.float64 or not array.flags.c_contiguous or not array.flags.aligned:
-            raise ModelFileError(
-                f"array {name!r} is {array.dtype} of shape {array.shape}, not float64 of shape {shape}"
-            )
-        blocks = (array[start : start + _CHECKED] for start in range(0, array.shape[0], _CHECKED))
-        if array.size == 0 or not all(np.isfinite(block).all() for block in blocks):
-            raise ModelFileError(f"array {name!r} is empty or holds numbers that are not finite")

@@ -1,14 +1,11 @@
 """Who learns: the learner of the first pass, the copy of it that goes on, and the weights worth keeping."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk
 from massart.errors import InvalidDataError
-from massart.kernels.scoring import score_csr, score_dense
-from massart.learners.rows import LARGEST, NO_WEIGHT, Rows
+from massart.kernels.door import NO_WEIGHT, Rows
 from massart.training.settings import Learner, Settings
 
 __all__ = ["Pupil", "check_width", "fitted", "scores_of"]
@@ -61,21 +58,13 @@ class Pupil:
 
     def learn(self, part: Chunk, order: NDArray[np.uint64] | None) -> NDArray[np.float64]:
         """Answer, then learn, the rows of the order, or all; return the scores of the answers."""
-        rows = self._rows(part)
+        rows = Rows.read(part.rows, self.width, scaled=self._settings.normalize)
         scores = np.empty(len(part) if order is None else order.size)
         if scores.size:
             y = part.y if part.y.flags.writeable else part.y.copy()  # kernels are compiled for arrays that may change
             weight = part.weight if part.weight.size else NO_WEIGHT
             self.learner.learn_rows(rows, y, weight, order, scores=scores)
         return scores
-
-    def _rows(self, part: Chunk) -> Rows:
-        sure = self._settings.normalize  # readers let no value pass that a row scaled to norm 1 could not hold
-        longest = np.inf if sure else LARGEST
-        if part.is_sparse:
-            data, indices, indptr = map(_read_only, part.rows)
-            return Rows(None, (data, indices, indptr), len(part), self.width, None, longest, sure).check()
-        return Rows(_read_only(part.rows), None, len(part), self.width, None, longest, sure).check()
 
     def weights(self) -> NDArray[np.float64]:
         """(columns + 1,) the weights that predict now, the constant last."""
@@ -134,20 +123,9 @@ def check_width(rows: int, model: int) -> None:
 
 def scores_of(part: Chunk, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """w.x + c of every row."""
-    scores = np.empty(len(part))
-    if part.is_sparse:
-        score_csr(*map(_read_only, part.rows), weights, scores)
-    else:
-        score_dense(_read_only(part.rows), weights, scores)
-    return scores
+    return Rows.read(part.rows).score(weights)
 
 
 def _any_row(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which rows are not all 0."""
     return np.asarray((rows != 0.0).reshape(rows.shape[0], -1).any(axis=1))
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels import baselines as kernel
-from massart.learners.rows import Rows
+from massart.kernels.door import Rows
 
 _FLOAT64 = np.dtype(np.float64)
 _DENSE = (8,)  # the strides of a contiguous float64 row: quicker to compare than flags

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidParameterError
+from massart.kernels.door import Rows
 from massart.learners.baselines.base import checked_label, checked_row, checked_rows
-from massart.learners.rows import Rows
 
 ROUNDS, MISTAKES, COUNTS_SIZE = range(3)
 

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.learners.rows import Rows, check_weights
+from massart.kernels.door import Rows, check_weights
 
 Vector = NDArray[np.float64]
 
