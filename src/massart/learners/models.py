@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Model = Halfspace | Experts | Drifting | MassartClassifier | MonotoneBandit | MonotoneRanker
 
-__all__ = ["check_classifier", "check_model", "learner_from", "learner_meta", "load", "save"]
+__all__ = ["check_classifier", "check_model", "learner_from", "learner_meta", "load", "model_of", "save"]
 
 _LEARNERS: dict[str, type[Halfspace | Experts | Drifting]] = {
     "halfspace": Halfspace,
@@ -135,13 +135,17 @@ def check_model(kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]
 
 def load(path: str | os.PathLike[str]) -> Any:
     """The learner or classifier that `save` wrote, or `massart train`."""
-    kind, meta, arrays = read_model(path)
+    return model_of(os.fspath(path), *read_model(path))
+
+
+def model_of(place: str, kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
+    """The model whose parts a file at this place holds."""
     if kind not in {"classifier", *_LEARNERS, *_deciders()}:
-        raise ModelFileError(f"{os.fspath(path)} holds a {kind!r}, which this version of massart does not know")
+        raise ModelFileError(f"{place} holds a {kind!r}, which this version of massart does not know")
     try:
         return _model_from(kind, meta, arrays)
     except _UNFIT as error:
-        raise ModelFileError(f"{os.fspath(path)} does not hold a {kind} that fits together: {_words(error)}") from None
+        raise ModelFileError(f"{place} does not hold a {kind} that fits together: {_words(error)}") from None
 
 
 def _words(error: Exception) -> str:
@@ -192,9 +196,16 @@ def _number_or_text(name: str, value: Any) -> Any:
     if isinstance(value, dict):  # class weights: JSON knows no keys but text
         labels = _plain(np.array([k.item() if hasattr(k, "item") else k for k in value], dtype=object))
         return {"labels": labels, "weights": [_number_or_text(name, weight) for weight in value.values()]}
-    if value is not None and not isinstance(value, str) and not (isinstance(value, Real) and isfinite(value)):
+    if not _is_setting(value):
         raise ModelFileError(f"save cannot write {name}={value!r}: parameters must be finite numbers, text or None")
     return value
+
+
+def _is_setting(value: Any) -> bool:
+    """Whether a parameter can be written, or may have been: None, text, or a finite number of 64 bits."""
+    if isinstance(value, Integral):
+        return abs(int(value)) < 1 << 64
+    return value is None or isinstance(value, str) or (isinstance(value, Real) and isfinite(value))
 
 
 def _plain(classes: NDArray[Any]) -> list[Any]:
@@ -203,8 +214,16 @@ def _plain(classes: NDArray[Any]) -> list[Any]:
     return list(classes)
 
 
-def check_classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> int:
-    """Refuse a classifier whose parts are whole, but not of one classifier; the number of its classes."""
+def check_classifier(place: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Refuse what a file at this place tells of a classifier if it does not fit together."""
+    try:
+        _count_classes(meta, arrays)
+    except _UNFIT as error:
+        raise ModelFileError(f"{place} does not hold a classifier that fits together: {_words(error)}") from None
+
+
+def _count_classes(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> int:
+    """The number of classes; parts that are whole, but not of one classifier, are refused."""
     listed = meta["classes"] if "classes" in meta else arrays["classes"]
     if not (isinstance(listed, list) or (isinstance(listed, np.ndarray) and listed.ndim == 1)) or len(listed) < 2:
         raise ValueError("its classes are not a list of two or more")
@@ -227,12 +246,14 @@ def check_classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> i
 
 def _to_classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "MassartClassifier":
     parameters = dict(meta["parameters"])
-    for name, value in parameters.items():
-        if isinstance(value, (list, dict)) and name != "class_weight":
-            raise TypeError(f"its parameter {name} is neither a number nor text")
     weights = parameters.get("class_weight")
     if isinstance(weights, dict):
+        if not all(map(_is_setting, [*weights["labels"], *weights["weights"]])):
+            raise TypeError("its class weights are not numbers")
         parameters["class_weight"] = dict(zip(weights["labels"], weights["weights"], strict=True))
+    for name, value in parameters.items():
+        if not _is_setting(value) and not (name == "class_weight" and isinstance(value, dict)):
+            raise TypeError(f"its parameter {name} is neither a finite number nor text")
     model = _classifier()(**parameters)
     for name in _NOTES:
         if not isinstance(meta.get(name, {}), dict):
@@ -241,7 +262,7 @@ def _to_classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "Ma
             setattr(model, f"{name}_", meta[name])
     if "learner" not in meta:
         return model
-    classes = check_classifier(meta, arrays)
+    classes = _count_classes(meta, arrays)
     prefix = "learner."
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
     if classes == 2:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from massart.data.reading import Reading
 from massart.errors import InvalidParameterError, ModelFileError
-from massart.learners.models import learner_from, learner_meta
+from massart.learners.models import check_classifier, learner_from, learner_meta
 from massart.store.model_file import read_header, read_model, write_model
 from massart.training.identity import digest
 from massart.training.pupil import Pupil, fitted
@@ -80,6 +80,7 @@ def open_model(path: Path, *, mmap: bool = False) -> Saved:
         raise ModelFileError(f"{path} holds a {kind}, not a classifier")
     if "learner" not in meta:
         raise ModelFileError(f"{path} holds a classifier that has learned nothing yet")
+    check_classifier(str(path), meta, arrays)
     saved = Saved(path, meta, arrays, digest(header))
     if len(saved.classes) != 2:
         raise ModelFileError(f"{path} tells {len(saved.classes)} classes apart: the command line takes two")

@@ -1,0 +1,221 @@
+"""Law 1: no file and no array, whatever its bytes, makes the process read or write outside its memory."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import processes
+import pytest
+from scipy import sparse
+
+import massart
+from massart import MassartClassifier
+from massart.data.reading import Reading
+from massart.errors import InvalidDataError, ModelFileError
+from massart.kernels.door import FiniteRows, Rows
+from massart.learners.drift import Drifting
+from massart.learners.experts import Experts
+from massart.learners.halfspace import Halfspace
+from massart.learners.models import learner_from
+from massart.store.model_file import read_model, write_model
+from massart.training.opened import open_any
+from massart.training.opening import open_training
+from massart.training.predicting import predict_file
+
+LEARNERS = {
+    "halfspace": lambda: Halfspace(4, 0.1, 0.1),
+    "pool": lambda: Experts(4),
+    "drifting": lambda: Drifting(4, 50),
+}
+ROWS = np.arange(20.0).reshape(5, 4) - 9.0
+LABELS = np.array([1, -1, 1, -1, 1], np.int8)
+
+
+def massart_command(*words) -> subprocess.CompletedProcess:
+    return processes.run([sys.executable, "-m", "massart", *map(str, words)], capture_output=True, text=True)
+
+
+def assert_refused(done: subprocess.CompletedProcess) -> None:
+    assert done.returncode == 2, (done.returncode, done.stdout[-500:], done.stderr[-2000:])
+    assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def trained(tmp_path):
+    """A model of a table of three columns, and the table."""
+    table = tmp_path / "rows.csv"
+    rng = np.random.default_rng(0)
+    lines = [f"{int(x[0] > 0)},{x[0]:.3f},{x[1]:.3f},{x[2]:.3f}" for x in rng.normal(size=(200, 3))]
+    table.write_text("\n".join(["label,a,b,c", *lines]) + "\n")
+    model = tmp_path / "m.massart"
+    open_training([str(table)], reading=Reading(label="label"), model=model).run()
+    return model, table
+
+
+def test_a_header_that_lists_more_columns_than_there_are_weights(trained, tmp_path):
+    model, table = trained
+    kind, meta, arrays = read_model(model)
+    names = [f"c{k}" for k in range(50_000)]
+    meta["reading"] |= {"columns": names}
+    write_model(model, kind, meta, arrays)
+    wide = tmp_path / "wide.csv"
+    wide.write_text(
+        ",".join(["label", *names]) + "\n" + "1" + ",1" * len(names) + "\n" + "0" + ",2" * len(names) + "\n"
+    )
+    for data in (wide, table):
+        for words in (("train", data, "-i", model, "-f", tmp_path / "n.massart"), ("predict", data, "-m", model)):
+            assert_refused(massart_command(*words))
+
+
+@pytest.mark.parametrize("shape", [(1, 0), (0, 4), (1, 1), (1, 40), (2, 4)])
+def test_weights_of_another_shape(trained, tmp_path, shape):
+    model, table = trained
+    kind, meta, arrays = read_model(model)
+    write_model(model, kind, meta, arrays | {"batch_weights": np.zeros(shape)})
+    for opened in (
+        lambda: predict_file(model, [str(table)], tmp_path / "answers", scores=True),
+        lambda: open_any(model),
+    ):
+        with pytest.raises(ModelFileError):
+            opened()
+    with pytest.raises(ModelFileError):
+        massart.load(model)
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_rows_labels_orders_and_outputs_that_do_not_fit(kind):
+    learner = LEARNERS[kind]()
+    rows, order = Rows.of(ROWS), np.arange(5, dtype=np.uint64)
+    before = {name: array.tobytes() for name, array in learner.arrays().items()}
+    average = learner.new_average()
+    wrong = {
+        "narrow rows": (Rows.of(ROWS[:, :3]), LABELS),
+        "wide rows": (Rows.of(np.tile(ROWS, 100)), LABELS),
+        "wide sparse rows": (Rows.of(sparse.csr_matrix(np.tile(ROWS, 100))), LABELS),
+        "few labels": (rows, LABELS[:3]),
+        "labels of another type": (rows, LABELS.astype(np.int64)),
+        "labels 0": (rows, 0 * LABELS),
+        "many weights": (rows, LABELS, np.ones(9)),
+        "few weights": (rows, LABELS, np.ones(3)),
+        "an order beyond": (rows, LABELS, np.ones(5), order + np.uint64(1)),
+        "an order far beyond": (rows, LABELS, np.ones(5), order + np.uint64(2**63)),
+        "an order of another type": (rows, LABELS, np.ones(5), order.astype(np.int32)),
+        "few scores": (rows, LABELS, np.ones(5), order, average, np.empty(2)),
+        "scores of another type": (rows, LABELS, np.ones(5), order, average, np.empty(5, np.float32)),
+        "a short average": (rows, LABELS, np.ones(5), order, average[:1], np.empty(5)),
+        "strided labels": (rows, np.repeat(LABELS, 2)[::2]),
+    }
+    for name, given in wrong.items():
+        with pytest.raises(InvalidDataError):
+            learner.learn_rows(*given)
+        assert {key: array.tobytes() for key, array in learner.arrays().items()} == before, name
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+@pytest.mark.parametrize("row", [np.ones(3), np.ones(5000), np.ones((1, 4)), 3.0, "abcd", [1, 2, [3], 4], [None] * 4])
+def test_one_row_of_another_kind(kind, row):
+    learner = LEARNERS[kind]()
+    for ask in (lambda: learner.learn(row, 1), lambda: learner.score(row), lambda: learner.predict(row)):
+        with pytest.raises(InvalidDataError):
+            ask()
+    assert learner.rounds == 0
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+@pytest.mark.parametrize("label", [0, 2, 127, 300, 0.5, float("nan"), "1", None, [1, 1], np.ones(2)])
+def test_a_label_of_another_kind(kind, label):
+    learner = LEARNERS[kind]()
+    with pytest.raises(InvalidDataError):
+        learner.learn(ROWS[0], label)
+    with pytest.raises(InvalidDataError):
+        learner.learn_many(ROWS[:1], [label])
+    assert learner.rounds == 0
+
+
+def forged_sparse(form: str) -> sparse.spmatrix:
+    """A sparse matrix with an index far outside, of each of SciPy's forms that hold indices."""
+    X = sparse.random(6, 5, density=0.6, format=form, random_state=0)
+    places = {"csr": "indices", "csc": "indices", "bsr": "indices", "coo": "col"}[form]
+    getattr(X, places)[0] = 2**30
+    return X
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr", "coo"])
+def test_a_sparse_matrix_with_an_index_outside(form):
+    y = [0, 1, 0, 1, 0, 1]
+    for use in ("fit", "partial_fit"):
+        with pytest.raises(InvalidDataError):
+            getattr(MassartClassifier(), use)(forged_sparse(form), y, **({"classes": [0, 1]} if "_" in use else {}))
+    classifier = MassartClassifier(random_state=0).partial_fit(np.eye(6)[:, :5], y, classes=[0, 1])
+    with pytest.raises(InvalidDataError):
+        classifier.predict(forged_sparse(form))
+
+
+@pytest.mark.parametrize("change", ["descending", "beyond", "negative"])
+def test_row_pointers_that_do_not_fit(change):
+    X = sparse.csr_matrix(ROWS)
+    X.indptr[1:3] = {"descending": [9, 2], "beyond": [4, 2**30], "negative": [-5, 2**30]}[change]
+    for learner in LEARNERS.values():
+        with pytest.raises(InvalidDataError):
+            learner().learn_many(X, LABELS)
+
+
+def test_rows_of_a_file_are_checked_for_the_model_that_takes_them():
+    data, columns, pointers = np.ones(3), np.array([0, 2, 3], np.uint32), np.array([0, 1, 3], np.uint32)
+    assert isinstance(Rows.read((data, columns, pointers), 4), FiniteRows)
+    wrong = [
+        ((data, columns, pointers), 3),
+        ((data[:2], columns, pointers), 4),
+        ((data, columns, pointers + np.uint32(1)), 4),
+        ((data, columns, pointers[::-1].copy()), 4),
+        ((data, columns.astype(np.int64), pointers), 4),
+        ((data, columns[:, None], pointers), 4),
+        ((data * np.nan, columns, pointers), 4),
+        (np.ones((2, 3)), 4),
+    ]
+    for rows, width in wrong:
+        with pytest.raises(InvalidDataError):
+            Rows.read(rows, width)
+    for weights in (np.empty(0), np.ones(3, np.float32), np.ones((1, 3))):
+        with pytest.raises(InvalidDataError):
+            Rows.read((data, columns, pointers)).score(weights)
+
+
+@pytest.mark.parametrize("kind", [Rows, FiniteRows])
+def test_only_the_door_makes_checked_rows(kind):
+    with pytest.raises(TypeError, match="checked"):
+        kind(np.ones((2, 2)), None, 2, 900)
+
+
+# The compiled loops that check no index, and who may call them: the door, and owners of states that it has checked.
+UNCHECKED = {
+    "learn_dense": {"learners/halfspace.py"},
+    "learn_csr": {"learners/halfspace.py"},
+    "learn_row": {"learners/halfspace.py"},
+    "score_row": {"learners/halfspace.py"},
+    "learn_pool": {"learners/experts.py"},
+    "convene_pair": {"learners/drift.py"},
+    "score_csr": {"kernels/door.py"},
+    "score_dense": {"kernels/door.py"},
+}
+
+
+def test_nobody_else_calls_a_loop_that_checks_nothing():
+    source = Path(massart.__file__).parent
+    for path in source.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        for name in names & UNCHECKED.keys():
+            assert path.relative_to(source).as_posix() in UNCHECKED[name], (path, name)
+
+
+@pytest.mark.parametrize("kind", ["halfspace", "experts", "drifting"])
+def test_models_of_arrays_that_do_not_fit_are_refused(kind):
+    arrays = LEARNERS["pool" if kind == "experts" else kind]().arrays()
+    for name, array in arrays.items():
+        for change in (array[:0], array[None], array.astype(np.float32)):
+            with pytest.raises(ModelFileError):
+                learner_from(kind, arrays | {name: change})
