@@ -1,0 +1,157 @@
+"""Law 9: a learner used from several threads loses nothing and never crashes."""
+
+import threading
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from massart import MassartClassifier, load, save
+from massart.learners.drift import Drifting
+from massart.learners.experts import Experts
+from massart.learners.halfspace import Halfspace
+
+WIDTH, ROWS = 20, 2000
+X = np.random.default_rng(0).normal(size=(ROWS, WIDTH))
+Y = np.where(X[:, 0] > 0, 1, -1)
+THREADS, TIMES = 4, 25
+
+LEARNERS = {
+    "halfspace": lambda: Halfspace(WIDTH, 0.1, 0.1),
+    "paper": lambda: Halfspace(WIDTH, 0.1, 0.1, update="paper"),
+    "pool": lambda: Experts(WIDTH),
+    "drifting": lambda: Drifting(WIDTH, 100),
+}
+
+
+def at_once(*tasks):
+    """Run the tasks in a thread each, all at once; raise what one of them raised."""
+    errors, start = [], threading.Barrier(len(tasks))
+
+    def run(task):
+        start.wait()
+        try:
+            task()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(task,)) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+@pytest.fixture(autouse=True)
+def _eager_switching():
+    """Let threads take turns a thousand times as often as usual."""
+    import sys
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(5e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_batches_and_single_rows_from_many_threads(kind):
+    """All rows are counted, and the sum of their weights is exact: no update was overwritten by another."""
+    learner, form = LEARNERS[kind](), [X, sparse.csr_matrix(X)]
+
+    def batches(number):
+        for _ in range(TIMES):
+            learner.learn_many(form[number % 2], Y)
+
+    def single():
+        for n in range(ROWS):
+            learner.learn(X[n], int(Y[n]))
+            learner.predict(X[n])
+
+    at_once(*[lambda n=n: batches(n) for n in range(THREADS)], single, single)
+    assert learner.rounds == THREADS * TIMES * ROWS + 2 * ROWS
+    own = learner.steady if isinstance(learner, Drifting) else learner
+    assert own.positive_weight == (THREADS * TIMES + 2) * np.count_nonzero(Y > 0)
+    assert all(np.isfinite(array).all() for array in learner.arrays().values())
+
+
+def test_batches_are_learned_one_after_the_other():
+    """Two threads that learn the same batch leave what one thread leaves that learns it twice, bit for bit."""
+    for make in LEARNERS.values():
+        expected, learner = make(), make()
+        for _ in range(2 * TIMES):
+            expected.learn_many(X, Y)
+
+        def task(learner=learner):
+            for _ in range(TIMES):
+                learner.learn_many(X, Y)
+
+        at_once(task, task)
+        for name, array in expected.arrays().items():
+            assert array.tobytes() == learner.arrays()[name].tobytes(), name
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_columns_are_added_while_others_learn(kind):
+    """A learner that is replaced by a wider one under somebody's hands keeps what he learned."""
+    learner = LEARNERS[kind]()
+
+    def widen():
+        for columns in range(WIDTH + 1, WIDTH + 60):
+            learner.widen(columns)
+            learner.narrow(WIDTH)
+
+    def single():
+        for n in range(ROWS):
+            row = X[n % ROWS]
+            while True:
+                try:
+                    learner.learn(row, int(Y[n % ROWS]))
+                    break
+                except ValueError:  # it had more columns just then
+                    continue
+
+    at_once(widen, single, single)
+    assert learner.rounds == 2 * ROWS
+    own = learner.steady if isinstance(learner, Drifting) else learner
+    assert own.positive_weight == 2 * np.count_nonzero(Y > 0)
+
+
+@pytest.mark.parametrize("told", [{"noise_rate": 0.1, "margin": 0.1}, {}, {"horizon": 100.0}], ids=str)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_partial_fit_from_many_threads(told, classes, tmp_path):
+    labels = np.arange(ROWS) % classes
+    model = MassartClassifier(random_state=0, **told)
+
+    def learn():
+        for _ in range(10):
+            model.partial_fit(X, labels, classes=range(classes))
+
+    def ask():
+        for n in range(20):
+            if hasattr(model, "_learner"):
+                assert model.predict(X).shape == (ROWS,)
+                save(model, tmp_path / f"{threading.get_ident()}")
+                assert load(tmp_path / f"{threading.get_ident()}").rounds_ % ROWS == 0, n
+
+    at_once(learn, learn, learn, ask)
+    assert model.rounds_ == 3 * 10 * ROWS
+
+
+def test_a_refused_batch_leaves_others_alone():
+    model = MassartClassifier(0.1, 0.1)
+    bad = X.copy()
+    bad[-1, 3] = np.nan
+
+    def good():
+        for _ in range(20):
+            model.partial_fit(X, Y, classes=[-1, 1])
+
+    def refused():
+        for _ in range(20):
+            with pytest.raises(ValueError, match="NaN"):
+                model.partial_fit(bad, Y, classes=[-1, 1])
+
+    at_once(good, refused, good)
+    assert model.rounds_ == 40 * ROWS
