@@ -42,7 +42,7 @@ def near(rng, points, count):
     return (np.array(points).view(np.int64) + steps).view(np.float64).ravel()
 
 
-def test_exp_is_within_one_unit_of_the_last_place():
+def test_exp_is_within_052_units_of_the_last_place():
     rng = np.random.default_rng(0)
     around = near(rng, [math.log(2.0) * k / 2 for k in (1, 2, 3, 5, 101, 1401, 2040)], 100)
     sizes = rng.choice([-1.0, 1.0], 2000) * np.exp2(rng.uniform(-60, 9, 2000))
@@ -53,7 +53,7 @@ def test_exp_is_within_one_unit_of_the_last_place():
         *rng.uniform(-708.0, 709.7, 20_000),
         *near(rng, [709.782712893384], 10) - 2e-10,
     ]
-    assert worst(exp, Decimal.exp, arguments) < 1.0
+    assert worst(exp, Decimal.exp, arguments) < 0.52
     # results that are subnormal: their unit of the last place is 2^-1074
     assert worst(exp, Decimal.exp, rng.uniform(-745.13, -708.3, 1000)) < 1.0
 
