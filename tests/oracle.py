@@ -163,7 +163,7 @@ class AdaHedge:
         return p
 
 
-LEAST = 1e-200  # squares below that count as that
+LEAST, LEAST_FEATURE = 1e-200, 1e-100  # squares below that count as that, of scores and of features
 
 
 def coin(seed, number):
@@ -345,7 +345,7 @@ class Pool:
 
     def learn_diagonal(self, x, y, c, scores):
         """AROW's step on the squared hinge loss at two paces, on the logistic loss at two others."""
-        first = 1 / np.maximum(x * x, LEAST)
+        first = 1 / np.maximum(x * x, LEAST_FEATURE)
         V = np.where(self.V > 0, self.V, first)
         slopes = y * np.append(np.maximum(0, 1 - y * scores[:2]), 1 / (1 + np.exp(np.minimum(700, y * scores[2:]))))
         step = np.array([1, 1 / 4, 16, 4]) * slopes / (x @ (V * x) + 100 / c)
@@ -371,7 +371,7 @@ class Pool:
         if self.tight > 2000 and self.tight % 16 != 0:
             return
         for j in np.flatnonzero((x != 0) & (self.F.diagonal() == 0)):
-            self.F[j, j] = 1 / max(x[j] ** 2, LEAST)
+            self.F[j, j] = 1 / max(x[j] ** 2, LEAST_FEATURE)
         z = self.F @ x
         damped = 1 / (max(0.0, x @ z) + 3 / c)
         self.full = self.full + y * (1 - y * score) * damped * z

@@ -172,7 +172,7 @@ def test_scale_is_folded_in_before_it_underflows(case):
     total = np.zeros(D + 1)
     for t in range(T):
         if t == T // 2:  # as if many projections had shrunk the scale below its limit
-            factor = 5e-281 / learner._s[kernel.SCALE]
+            factor = 0.5 * kernel._SMALLEST_SCALE / learner._s[kernel.SCALE]
             learner._s[[kernel.SCALE, kernel.SCALED]] *= factor
             learner._v /= factor
         total += c[t] * oracle.w

@@ -85,7 +85,15 @@ from massart.kernels.compiling import njit
 TAKEN = STATE_SIZE
 FTRL, FIXED, ADAGRAD, PAPER = 0.0, 1.0, 2.0, 3.0
 
-_SMALLEST_SCALE: Final = 1e-280
+# Projections make SCALE smaller and smaller: once below this number, it hands the number to v as a factor. As a power
+# of two it rounds nothing, and it is large enough for v.x to be finite whatever the length of x.
+_SMALLEST_SCALE: Final = 2.0**-200
+# Gradients are cut here. Only weights, lengths and margins near the ends of their ranges, all at once, come to it:
+# nothing is proved then. The sum of 2^53 squares of them is finite.
+_LARGEST_GRADIENT: Final = 1e130
+_LARGEST_SQUARE: Final = 1e260
+_LARGEST_CHANCE: Final = 1e140
+_SMALLEST_SQUARES: Final = 1e-290  # 2 / S must be finite
 # Columns of the first of two sums. Fixed, not half of the columns, for these may become more: about half of a hundred.
 _FIRST: Final = np.uint64(48)
 
@@ -133,6 +141,8 @@ def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c
     # The cap covers this row before its label is looked at: the weight and the length are known by then.
     if kind != PAPER and reach * reach * length2 > (s[CAP] * gamma) ** 2:
         s[CAP] = reach * sqrt(length2) / gamma
+        if s[CAP] > _LARGEST_GRADIENT:
+            s[CAP], s[UNPROVED] = _LARGEST_GRADIENT, 1.0
         if kind == FTRL:
             s[SCALE] = 1.0 / sqrt(max(2.0 * (s[CAP] * s[CAP] + s[SQUARES]), s[NORM2]))
     s[SCALED] += c * s[SCALE]
@@ -142,9 +152,9 @@ def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c
     rate, floor, m = eta, gamma, u + gamma
     if kind == PAPER:
         horizon = rule[PACE] if rule[PACE] > 0.0 else s[ROUNDS]
-        eps = min(0.5 * delta, (gamma * sqrt(horizon)) ** -0.5)  # theory.paper_slack, erratum 16
+        eps = min(0.5 * delta, 1.0 / sqrt(gamma * sqrt(horizon)))  # theory.paper_slack, erratum 16
         tau = 0.25 * eps * gamma  # Algorithm 1, line 1
-        s[CAP] = max(s[CAP], heavy * sqrt(length2) * 0.5 * (1.0 + delta - eps) / tau)
+        s[CAP] = min(_LARGEST_GRADIENT, max(s[CAP], heavy * sqrt(length2) * 0.5 * (1.0 + delta - eps) / tau))
         s[STEP] = 2.0 / (s[CAP] * sqrt(horizon))  # Fact 2.4, diameter 2
         s[FLOOR] = tau
         s[SLACK] += 0.5 * c * eps
@@ -153,9 +163,14 @@ def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c
 
     k = 0.5 * c * (delta * sign - y) / m  # g = k x, x scaled
     square_of_g = k * k * length2
+    if not square_of_g <= _LARGEST_SQUARE:  # not a number either, where k^2 overflows and the row is 0
+        k = (_LARGEST_GRADIENT if k > 0.0 else -_LARGEST_GRADIENT) / max(1.0, sqrt(length2))
+        square_of_g, s[UNPROVED] = k * k * length2, 1.0
     s[SQUARES] += square_of_g
 
     a = heavy * (floor + (1.0 if rule[UNIT] != 0.0 else sqrt(length2))) / m
+    if a > _LARGEST_CHANCE:
+        a, s[UNPROVED] = _LARGEST_CHANCE, 1.0
     s[LINEAR] += k * sign * u
     s[SPREAD] += rate * (1.0 - rate) * a * a
     s[INVERSE] += c * floor / m
@@ -169,7 +184,8 @@ def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c
 
     step = s[STEP]
     if kind == ADAGRAD:
-        step = sqrt(2.0 / s[SQUARES]) if s[SQUARES] > 0.0 else 0.0  # 0/0 on correct first rounds at eta = 0
+        # 0/0 on correct first rounds at eta = 0
+        step = sqrt(2.0 / s[SQUARES]) if s[SQUARES] > _SMALLEST_SQUARES else 0.0
     s[STEPPED] += step * square_of_g
     b = -step * k * unit / s[SCALE]
     norm2 = max(0.0, s[NORM2] + step * k * (step * k * length2 - 2.0 * s[SCALE] * dot * unit))
@@ -181,12 +197,17 @@ def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c
 
 
 @njit(cache=True, error_model="numpy")
-def _refold(v: Any, s: Any) -> None:
-    """Multiply the scale into v before it underflows: once in tens of thousands of projections."""
+def _refold(v: Any, z: Any, s: Any) -> None:
+    """Keep the scale of a projected update from underflow: once in thousands of projections.
+
+    The sum of c * w so far, SCALED * v - z, moves into z: SCALED would have to grow without end.
+    """
+    for j in range(z.size):
+        z[j] -= s[SCALED] * v[j]
     for j in range(v.size):
-        v[j] *= s[SCALE]
-    s[SCALED] /= s[SCALE]
-    s[SCALE] = 1.0
+        v[j] *= _SMALLEST_SCALE
+    s[SCALED] = 0.0
+    s[SCALE] /= _SMALLEST_SCALE
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -246,8 +267,8 @@ def learn_dense(X: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: A
         _add(b, x, bias, v)
         if z.size > 0:
             _add(b * s[SCALED], x, bias, z)
-        if s[SCALE] < _SMALLEST_SCALE:
-            _refold(v, s)
+        if s[SCALE] < _SMALLEST_SCALE and rule[KIND] >= ADAGRAD:
+            _refold(v, z, s)
     return -1
 
 
@@ -287,8 +308,8 @@ def learn_csr(rows: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: 
             for q in range(start, stop):
                 z[indices[q]] += b * data[q]
             z[last] += b * bias
-        if s[SCALE] < _SMALLEST_SCALE:
-            _refold(v, s)
+        if s[SCALE] < _SMALLEST_SCALE and rule[KIND] >= ADAGRAD:
+            _refold(v, z, s)
     return -1
 
 
@@ -316,6 +337,6 @@ def learn_row(x: Any, y: float, c: float, rule: Any, v: Any, s: Any) -> float:
     unit = _unit(square, rule)
     score = s[SCALE] * dot * unit
     _add(_step(s, rule, dot, square, unit, y, c), x, bias, v)
-    if s[SCALE] < _SMALLEST_SCALE:
-        _refold(v, s)
+    if s[SCALE] < _SMALLEST_SCALE and rule[KIND] >= ADAGRAD:
+        _refold(v, v[:0], s)
     return score

@@ -10,12 +10,13 @@ Both change their rates only when what they depend on has grown by a sixteenth. 
 exactly this. The functions are compiled into the kernels that call them, kernels/pool.py above all.
 """
 
-from math import exp, log, sqrt
+from math import sqrt
 from typing import Any, Final
 
 import numpy as np
 
 from massart.kernels.compiling import njit
+from massart.kernels.elementary import exp, log
 
 MAJORITY, SAMPLE = 0.0, 1.0
 # M: float64 (MEMBER_SIZE, experts), what the mixture remembers of an expert
@@ -89,10 +90,11 @@ def gap_of(M: Any, t: Any) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def _share(M: Any, t: Any, gap: float) -> None:
+def share(M: Any, t: Any, gap: float) -> None:
     """AdaHedge's rate for a gap, and the shares; and voices, shares in units of the scores' size."""
-    # While the gap is 0, the rate is infinite: the leaders share all.
-    t[RATE] = log(M.shape[1]) / gap if gap > 0.0 else 0.0
+    # While the gap is 0, the rate is infinite: the leaders share all. So do they if the rate would overflow.
+    gap = gap if gap > LEAST else 0.0
+    t[RATE] = log(np.float64(M.shape[1])) / gap if gap > 0.0 else 0.0
     t[KEEP] = exp(-t[RATE]) if gap > 0.0 else 0.0
     best, unknown = M[LOSS].min(), M[POWER].max()
     for e in range(M.shape[1]):
@@ -205,14 +207,14 @@ def judge(M: Any, t: Any, scores: Any, given: float, vote: float, y: float, c: f
             M[POWER, e] += (min(scores[e] * scores[e], 1e300) - M[POWER, e]) * (c / t[HEARD])
     # AdaHedge changes its rate every round; every sixteenth of the gap is as good, and costs few logarithms.
     if not finite:
-        _share(M, t, max(0.0, wrong * c - (M[LOSS].min() - before)))
+        share(M, t, max(0.0, wrong * c - (M[LOSS].min() - before)))
         return
     t[DOUBT] += min(wrong * c, 0.125 * t[RATE] * c * c)  # the gap grew by no more (Hoeffding)
     if 16.0 * t[DOUBT] > t[GAP] or t[ROUNDS] > t[NEXT] or left < 1e-100:
         gap = gap_of(M, t)
         t[DOUBT] = gap - t[GAP]
         if 16.0 * t[DOUBT] > t[GAP] or t[ROUNDS] > t[NEXT] or left < 1e-100:
-            _share(M, t, gap)
+            share(M, t, gap)
 
 
 @njit(cache=True, error_model="numpy")

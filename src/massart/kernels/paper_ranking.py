@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 
 from massart.kernels.compiling import njit
+from massart.kernels.elementary import cbrt
 
 # The layouts of kernels/ranking.py.
 FLOOR, LOWEST, HIGHEST, HORIZON, RELATIVE, PAPER, HOW_SIZE = range(7)
@@ -123,7 +124,7 @@ def plan(
     if free < 2:
         p[a] = 1.0
         return
-    zero_weight = (sqrt(T) * M / (free * delta)) ** (1.0 / 3.0) / gamma
+    zero_weight = cbrt(sqrt(T) * M / (free * delta)) / gamma
     q = max(how[FLOOR], min(1.0, M / (gamma * zero_weight * delta)))
     part = 2.0 / free * max(1.0 - q, LEAST_KEPT)
     reach = max(others * (delta + others * M) * (2.0 + rho) / (2.0 * rho), 2.0 * others * others * M * zero_weight) / q

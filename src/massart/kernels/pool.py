@@ -16,14 +16,15 @@ A row of W holds what all columns know about a feature, so one visit to a featur
 No `fastmath`: a dense row, its CSR form and the row alone give the same bits (see kernels/halfspace.py).
 """
 
-from math import exp, sqrt
+from math import sqrt
 from typing import Any, Final
 
 import numpy as np
 
 from massart.kernels.compiling import njit
+from massart.kernels.elementary import exp
 from massart.kernels.lanes import add_lanes, dot_lanes
-from massart.kernels.mixture import LEAST, LONGEST2, ROUNDS, TIGHT, TREND, WEIGHT, answer, judge, weigh
+from massart.kernels.mixture import LEAST, LONGEST2, ROUNDS, TIGHT, TREND, UNPROVED, WEIGHT, answer, judge, weigh
 
 DIAGONAL: Final = 4
 PLAIN: Final = 8  # at most: the others are padding, so that the loops over columns have a length known beforehand
@@ -65,6 +66,13 @@ _FULL_RIDGE: Final = 3.0
 _FREE: Final = 2000.0  # so often the full matrix is updated whenever it should be; later, every 16th time
 _EVERY: Final = 16.0
 _CENTRED_PACES: Final = (3.0, 1.0, 0.3)
+# What keeps finite rows from making a state that is not finite. Ordinary streams never come to any of these.
+LARGEST_VARIANCE: Final = 1e100  # a feature smaller than 1e-50 counts as that
+_LARGEST_HINGE: Final = 1e30
+_LARGEST_SCORE: Final = 1e150
+_LARGEST_DEVIATION: Final = 1e300
+_LARGEST_CENTRED: Final = 1e100
+_LARGEST_ROW: Final = 1e78  # weight times length: the sum of 2^53 squared gradients at a margin of 1e-50 is finite
 _ZERO, _ONE, _FOUR = np.uint64(0), np.uint64(1), np.uint64(4)
 _D, _C = np.uint64(DIAGONAL), np.uint64(COLUMNS)
 
@@ -92,7 +100,7 @@ def _measure(row: Any, bias: float, V: Any, q: Any) -> Any:
         a, known = np.float64(data[p]), V[indices[p - shift]]
         ratio = known * a
         if known == 0.0 and a != 0.0:
-            ratio = a / max(a * a, LEAST)
+            ratio = a / max(a * a, 1.0 / LARGEST_VARIANCE)
         q[p - start] = ratio
         square += a * a
         reach += a * ratio
@@ -151,7 +159,9 @@ def _scale(S: Any, dots: Any, lengths: Any, heavy: float, plain: int, scores: An
         if longest * (1.0 - S[ETA, k]) > S[CAP, k] * S[GAMMA, k]:
             S[CAP, k] = longest * (1.0 - S[ETA, k]) / S[GAMMA, k]
             S[SCALE, k] = 1.0 / sqrt(max(2.0 * (S[CAP, k] * S[CAP, k] + S[SQUARES, k]), S[NORM2, k]))
-    for k in range(DIAGONAL + plain):
+    for k in range(DIAGONAL):
+        scores[k] = max(-_LARGEST_SCORE, min(_LARGEST_SCORE, S[SCALE, k] * dots[k]))
+    for k in range(DIAGONAL, DIAGONAL + plain):
         scores[k] = S[SCALE, k] * dots[k]
 
 
@@ -167,9 +177,7 @@ def _steps(
     unit, length, square, inverse, slope = per_column
     damped = 1.0 / (reach + _RIDGE / c)
     for k in range(2):
-        b[k] = _PACES[k] * damped * y * max(0.0, 1.0 - y * scores[k])
-    for k in range(2, DIAGONAL):
-        b[k] = _PACES[k] * damped * y / (1.0 + exp(min(700.0, y * scores[k])))
+        b[k] = _PACES[k] * damped * y * min(_LARGEST_HINGE, max(0.0, 1.0 - y * scores[k]))
     # Loops of few arrays, so that the compiler takes four columns at a time.
     for k in range(DIAGONAL, COLUMNS):
         with_constant = S[CONSTANT, k] != 0.0
@@ -192,6 +200,8 @@ def _steps(
         S[SPREAD, k] += a * a
         S[INVERSE, k] += c * inverse[k]
         b_constant[k] = b[k] * S[CONSTANT, k]
+    for k in range(2, DIAGONAL):  # last: compiled into the loops above, `exp` would slow these down
+        b[k] = _PACES[k] * damped * y / (1.0 + exp(min(700.0, y * scores[k])))
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -225,7 +235,8 @@ def _few_scores(x: Any, F: Any, C: Any, weight: float, z: Any, scores: Any) -> N
     d = x.size - 1
     for j in range(d):
         deviation = sqrt(C[DEVIATION, j] / max(weight, LEAST))
-        z[j] = (x[j] - C[MEAN, j]) / (deviation if deviation > LEAST else np.inf)
+        centred = (x[j] - C[MEAN, j]) / (deviation if deviation > LEAST else np.inf)
+        z[j] = max(-_LARGEST_CENTRED, min(_LARGEST_CENTRED, centred))
     z[d] = 1.0 if x[d] != 0.0 else 0.0  # in units of its own size, as the features
     full, fast, middle, slow = 0.0, 0.0, 0.0, 0.0
     for j in range(d + 1):
@@ -234,7 +245,7 @@ def _few_scores(x: Any, F: Any, C: Any, weight: float, z: Any, scores: Any) -> N
         middle += z[j] * C[CENTRED_SIZE - 2, j]
         slow += z[j] * C[CENTRED_SIZE - 1, j]
     # Should the matrix lose its precision, it must not silence the others.
-    scores[0] = max(-1e150, min(1e150, full))
+    scores[0] = max(-_LARGEST_SCORE, min(_LARGEST_SCORE, full))
     scores[1], scores[2], scores[3] = fast, middle, slow
 
 
@@ -256,7 +267,8 @@ def _few_steps(x: Any, y: float, c: float, t: Any, scores: Any, z: Any, F: Any, 
     for j in range(d):
         away = x[j] - C[MEAN, j]
         C[MEAN, j] += away * share
-        C[DEVIATION, j] += c * away * (x[j] - C[MEAN, j])
+        deviation = C[DEVIATION, j] + c * away * (x[j] - C[MEAN, j])
+        C[DEVIATION, j] = max(0.0, min(_LARGEST_DEVIATION, deviation))  # below 0 by rounding
 
     if y * scores[0] >= 1.0:
         return
@@ -267,7 +279,7 @@ def _few_steps(x: Any, y: float, c: float, t: Any, scores: Any, z: Any, F: Any, 
     for j in range(d + 1):
         if x[j] != 0.0:
             if F[j, j] == 0.0:
-                F[j, j] = 1.0 / max(x[j] * x[j], LEAST)
+                F[j, j] = 1.0 / max(x[j] * x[j], 1.0 / LARGEST_VARIANCE)
             for i in range(d + 1):
                 z[i] += x[j] * F[j, i]
     reach = 0.0
@@ -278,7 +290,7 @@ def _few_steps(x: Any, y: float, c: float, t: Any, scores: Any, z: Any, F: Any, 
         if not damped * z[i] * z[i] <= F[i, i]:  # no variance can fall below 0: rounding has spoiled the matrix
             F[: d + 1] = 0.0
             return
-    gain = y * (1.0 - y * scores[0]) * damped
+    gain = y * min(_LARGEST_HINGE, 1.0 - y * scores[0]) * damped
     for i in range(d + 1):
         F[d + 1, i] += gain * z[i]
         shrink = damped * z[i]
@@ -321,6 +333,9 @@ def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, a
         heavy = c * max(how[NEGATIVE], how[POSITIVE])  # the label is not known yet
         units = _unit(squares[0], how), _unit(squares[1], how)
         lengths = _length(squares[0], how), _length(squares[1], how)
+        if heavy * (1.0 + lengths[1]) > _LARGEST_ROW:  # it counts for less, and nothing is proved
+            c *= _LARGEST_ROW / (heavy * (1.0 + lengths[1]))
+            heavy, t[UNPROVED] = c * max(how[NEGATIVE], how[POSITIVE]), 1.0
 
         _dot(row, bias, W, dots)
         _scale(S, dots, lengths, heavy, plain, scores)

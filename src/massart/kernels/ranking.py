@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from massart.kernels.compiling import njit
+from massart.kernels.elementary import cbrt, exp, log
 from massart.kernels.mixture import coin
 
 # how: float64 (HOW_SIZE,), what the policy was told
@@ -157,9 +158,9 @@ def _dense_distances(data: Any, d: int, k: int, a: int, z2: Any) -> None:
 def share(S: Any, t: Any, shares: Any) -> None:
     """Exponential weights on estimated lifts, at the rate sqrt(ln N / their variance so far)."""
     experts, best, total = S.shape[1], S[LIFT].max(), 0.0
-    rate = sqrt(np.log(experts) / t[SPREAD]) if t[SPREAD] > 0.0 else 0.0
+    rate = sqrt(log(float(experts)) / t[SPREAD]) if t[SPREAD] > 0.0 else 0.0
     for e in range(experts):
-        shares[e] = np.exp(rate * (S[LIFT, e] - best))
+        shares[e] = exp(rate * (S[LIFT, e] - best))
         total += shares[e]
     for e in range(experts):
         shares[e] /= total
@@ -213,7 +214,8 @@ def plan(
             # learned: |z| <= 2 * longest.
             width = how[HIGHEST] - how[LOWEST]
             reach = sqrt(2.0 * free / (free - 1.0)) * width / (2.0 * gamma / unit * S[DELTA, e] * sqrt(rounds))
-            most = min(MOST_EXPLORATION, reach ** (2.0 / 3.0))
+            root = cbrt(reach)
+            most = min(MOST_EXPLORATION, root * root)
             longest = max(t[LONGEST] if how[RELATIVE] != 0.0 else 1.0, 1e-150)
             rates[e] = min(1.0, max(how[FLOOR], most * gamma / longest * sqrt(total / (4.0 * (free - 1.0)))))
         for i in range(k):

@@ -15,6 +15,7 @@ from massart.errors import InvalidParameterError, ModelFileError
 from massart.kernels import mixture
 from massart.kernels import pool as kernel
 from massart.kernels.door import NO_WEIGHT, Rows, check_labels, check_outputs, one_label, one_row
+from massart.kernels.elementary import exp, exp_all
 from massart.kernels.states import check_arrays, check_council
 from massart.learners.certificate import Certificate
 from massart.learners.certify import Council
@@ -25,6 +26,8 @@ from massart.learners.widths import check_narrower
 
 _NOTHING, _NO_AVERAGE = np.empty(0), np.empty((0, 0))
 _SPAN = 20  # horizons after which weights begin again at 1: exp(20) is far from overflow
+_LONGEST = 2.0**48  # horizon: more rounds than that do not come
+_LEAST_CAP = 1e-100  # that of rows of weight and length 1e-50, the smallest there are
 # What grows with the weights of the rows.
 _TOTALS = (
     *("WEIGHT", "HEAVIEST", "WRONG", "EXPECTED", "DRAWN", "VOTED"),
@@ -37,18 +40,25 @@ def fade(pool: Experts, factor: float) -> None:
     t, S = pool._t, pool._S
     t[[getattr(mixture, name) for name in _TOTALS]] *= factor
     t[[mixture.WEIGHT2, mixture.COINS]] *= factor * factor
-    t[mixture.RATE] /= factor
-    t[mixture.KEEP] = np.exp(-t[mixture.RATE]) if t[mixture.GAP] > 0.0 else 0.0
     pool._M[mixture.LOSS] *= factor
+    if t[mixture.GAP] > mixture.LEAST:
+        t[mixture.RATE] /= factor
+        t[mixture.KEEP] = exp(-t[mixture.RATE])
+    else:  # nothing that distinguishes experts was seen for so long that it is as good as never
+        mixture.share(pool._M, t, 0.0)
     plain = slice(kernel.DIAGONAL, None)
     for row in (kernel.CAP, kernel.LINEAR, kernel.INVERSE):
         S[row, plain] *= factor
     for row in (kernel.SQUARES, kernel.NORM2, kernel.SPREAD):
         S[row, plain] *= factor * factor
-    S[kernel.SCALE, plain] /= factor
+    S[kernel.CAP, plain] = np.maximum(S[kernel.CAP, plain], _LEAST_CAP)  # rows that are all zeros do not raise it
+    gradients = 2.0 * (np.square(S[kernel.CAP, plain]) + S[kernel.SQUARES, plain])
+    S[kernel.SCALE, plain] = 1.0 / np.sqrt(np.maximum(gradients, S[kernel.NORM2, plain]))
     S[kernel.SCALED, : kernel.DIAGONAL] *= factor
     pool._W[:, plain] *= factor
+    # A column that is not met for a dozen periods: as good as unknown, and the next row with it decides.
     pool._V /= factor
+    np.minimum(pool._V, kernel.LARGEST_VARIANCE, out=pool._V)
     if pool._F.size:
         # Its variances begin anew: scaled up, the rounding errors of what was subtracted would grow for ever.
         pool._F[:-1] = 0.0
@@ -83,7 +93,7 @@ class Drifting(Guarded):
         self.steady, self.recent = steady, recent
         self._t = totals  # (TOTAL_SIZE,) counts, and the state of the council
         self._horizon = horizon  # (1,)
-        self._period = max(1, int(_SPAN * horizon[0]))
+        self._period = max(1, int(_SPAN * min(horizon[0], _LONGEST)))
 
     @locked
     def learn_rows(
@@ -106,10 +116,10 @@ class Drifting(Guarded):
         while start < taken.size:
             age = self.recent.rounds % self._period
             if age == 0 and self.recent.rounds > 0:
-                fade(self.recent, float(np.exp(-self._period / self._horizon[0])))
+                fade(self.recent, exp(-self._period / self._horizon[0]))
             part = taken[start : start + self._stretch(taken[start:], self._period - age)]
             ages = age + np.arange(part.size)
-            grown[part] = np.exp(ages / self._horizon[0]) * (weight[part] if weight.size else 1.0)
+            grown[part] = exp_all(ages / self._horizon[0]) * (weight[part] if weight.size else 1.0)
             stop = start + part.size
             self.recent.learn_rows(rows, y, grown, part, scores=recent[start:stop])
             start = stop
