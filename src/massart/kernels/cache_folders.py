@@ -92,7 +92,7 @@ class Folder:
                 content = file.read()
         except FileNotFoundError:
             return None
-        if len(content) < _HEAD.size or hashlib.sha256(content[32:]).digest() != content[:32]:
+        if not _is_whole(content):
             raise DamagedError(f"{self.path / name}{_SUFFIX} is damaged")
         return content[_HEAD.size :] if content[32:64] == stamp else None
 
@@ -118,6 +118,15 @@ class Folder:
                 if len(head) == _HEAD.size:
                     _, stamp, seconds = _HEAD.unpack(head)
                     yield Kept(file.name.removesuffix(_SUFFIX), stamp, seconds, os.fstat(opened.fileno()).st_size)
+
+    def damaged(self) -> list[str]:
+        """The files in it that are not what was written."""
+        files = sorted(self.path.glob(f"*{_SUFFIX}")) if self.readable else ()
+        return [file.name for file in files if not _is_whole(file.read_bytes())]
+
+
+def _is_whole(content: bytes) -> bool:
+    return len(content) >= _HEAD.size and hashlib.sha256(content[32:]).digest() == content[:32]
 
 
 @cache

@@ -27,9 +27,9 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from massart.errors import MassartError
-from massart.kernels.cache_folders import Folder, folders
+from massart.kernels.cache_folders import Folder, Kept, folders
 
-__all__ = ["COST", "Compiled", "NotCompiledError", "compiled", "keeping", "njit", "only_kept", "stamp_of"]
+__all__ = ["COST", "Compiled", "NotCompiledError", "compiled", "is_current", "keeping", "njit", "only_kept", "stamp_of"]
 
 COST = "10 to 60 s"  # of a first use: 14 to 38 s on the machines where it was measured, some of them busy
 _LOG = logging.getLogger("massart")
@@ -69,7 +69,8 @@ def compiled() -> Compiled:
 @contextmanager
 def only_kept() -> Iterator[list[str]]:
     """Run kept kernels only: others raise `NotCompiledError`, and their names are in the list."""
-    _WATCH.missing = missing = []
+    missing: list[str] = []
+    _WATCH.missing = missing
     try:
         yield missing
     finally:
@@ -97,9 +98,17 @@ def stamp_of(module: str) -> bytes:
     return digest.digest()
 
 
+def is_current(kept: Kept) -> bool:
+    """Whether a kept kernel is of the sources as they are."""
+    try:
+        return kept.stamp == stamp_of(kept.name.partition(".")[0])
+    except OSError:  # there is no such module any more
+        return False
+
+
 def _sources_of(module: str) -> set[str]:
     """A module of this package and those that it imports, and so on."""
-    found: set[str] = set()
+    found = {"compiling"}  # which has no part in what is compiled
     left = [module]
     while left:
         name = left.pop()
@@ -139,14 +148,14 @@ class _KernelCache(NullCache):  # type: ignore[misc]  # Numba has no types
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The kernel for these types, None if it has to be compiled."""
         target_context.refresh()
-        for folder in folders() if self._stamp is not None else ():
-            if not folder.readable:
-                continue
+        if self._stamp is None:
+            return None
+        for folder in filter(lambda one: one.readable, folders()):
             try:
                 body = folder.read(self._file(sig, target_context.codegen()), self._stamp)
                 if body is not None:
                     return CompileResult._rebuild(target_context, *pickle.loads(body))  # noqa: S301 - see cache_folders
-            except Exception as error:  # noqa: BLE001 - a damaged file has many ways to fail
+            except Exception as error:
                 _SAYING.unreadable(folder, error)
         return None
 
