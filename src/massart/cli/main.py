@@ -14,11 +14,14 @@ import typer
 from massart import __version__
 from massart.cli.bound import bound
 from massart.cli.convert import convert
+from massart.cli.doctor import doctor
 from massart.cli.evaluate import evaluate
 from massart.cli.inspect import inspect
 from massart.cli.predict import predict
 from massart.cli.race import race
+from massart.cli.start import speaking
 from massart.cli.train import train
+from massart.cli.warmup import warmup
 from massart.cli.worlds import worlds
 
 app = typer.Typer(
@@ -29,14 +32,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(train)
-app.command()(predict)
-app.command()(inspect)
-app.command()(convert)
-app.command()(race)
-app.command()(worlds)
-app.command()(bound)
-app.command()(evaluate)
+for command in (train, predict, inspect, convert, race, worlds, bound, evaluate, doctor, warmup):
+    app.command()(speaking(command))
 
 
 def _version(asked: bool) -> None:

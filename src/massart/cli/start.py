@@ -2,10 +2,16 @@
 
 import contextlib
 import ctypes
+import functools
 import importlib
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["quick_start"]
+if TYPE_CHECKING:
+    import logging
+
+__all__ = ["quick_start", "speaking"]
 
 _LOOKED_FOR = ("scipy.linalg.cython_blas", "coverage")
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of mallopt's parameters in glibc
@@ -45,3 +51,38 @@ def _keep_freed_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_TRIM_THRESHOLD, 1 << 26)
         mallopt(_MMAP_THRESHOLD, 1 << 25)
+
+
+def speaking(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that passes on to stderr what the logger "massart" says: with --quiet only warnings."""
+
+    @functools.wraps(command)
+    def run(**options: Any) -> None:
+        import logging
+
+        log = logging.getLogger("massart")
+        level, propagates = log.level, log.propagate
+        ear = _ear(f"massart {command.__name__}")
+        log.addHandler(ear)
+        log.setLevel(logging.WARNING if options.get("quiet") else logging.INFO)
+        log.propagate = False
+        try:
+            command(**options)
+        finally:
+            log.removeHandler(ear)
+            log.setLevel(level)
+            log.propagate = propagates
+
+    return run
+
+
+def _ear(name: str) -> "logging.Handler":
+    import logging
+
+    class Ear(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            with contextlib.suppress(OSError, ValueError, AttributeError):  # it is only talk
+                sys.stderr.write(f"{name}: {record.getMessage()}\n")
+                sys.stderr.flush()
+
+    return Ear()

@@ -8,6 +8,7 @@ from typing import Any
 
 from massart.data.chunk import Chunk
 from massart.errors import InvalidDataError, InvalidParameterError, MassartError
+from massart.kernels.compiling import compiled
 from massart.training.ahead import Ahead
 from massart.training.identity import difference, identity
 from massart.training.lesson import Lesson
@@ -80,6 +81,7 @@ class Training:
         self._watcher = watcher or Watcher()
         self._stopped = stopped
         self._worked = [0, 0]  # rows learned and bytes read by this process
+        self._compiled = 0.0  # seconds of compiling before the first row
         self._last = (0.0, 0)  # when the last checkpoint was written, and after how many rows
 
     @property
@@ -109,7 +111,7 @@ class Training:
 
     def run(self) -> Summary:
         """Learn to the end, or until stopped."""
-        begun = time.monotonic()
+        begun, self._compiled = time.monotonic(), compiled().seconds
         self._last = (begun, 0)
         try:
             self._open_predictions()
@@ -282,7 +284,8 @@ class Training:
 
     def _summary(self, begun: float, checkpoint: str | None = None) -> Summary:
         progress, pupil, stopped = self.progress, self.pupil, self._stopped() if self.progress.phase != FINISH else None
-        seconds = max(time.monotonic() - begun, 1e-9)
+        seconds, compiling = time.monotonic() - begun, compiled().seconds - self._compiled
+        learning = max(seconds - compiling, 1e-9)
         sizes = [source.size for source in self.reader.sources]
         read = self._worked[1]
         if self.reader.reading.format not in _TEXTS and None not in sizes:
@@ -305,8 +308,9 @@ class Training:
             holdout=tuple(progress.holdout),
             best_pass=progress.best_pass,
             seconds=seconds,
-            rows_per_second=self._worked[0] / seconds,
-            megabytes_per_second=read / seconds / 1e6,
+            compiling_seconds=compiling,
+            rows_per_second=self._worked[0] / learning,
+            megabytes_per_second=read / learning / 1e6,
             peak_memory=peak_memory(),
             warnings=self.warnings,
             model=None if stopped or self.model is None else str(self.model),

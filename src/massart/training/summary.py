@@ -34,13 +34,14 @@ class Summary:
     holdout: tuple[tuple[int, int], ...]  # (rows, mistakes) on the rows kept apart, after each pass
     best_pass: int | None
     seconds: float  # of this process
-    rows_per_second: float
+    rows_per_second: float  # without compiling, as is the next one
     megabytes_per_second: float
     peak_memory: float  # megabytes
     warnings: tuple[str, ...] = ()  # about the data
     model: str | None = None  # where it lies
     checkpoint: str | None = None  # where to go on from
     stopped: int | None = None  # the signal that ended it before its time
+    compiling_seconds: float = 0.0  # of `seconds`, for kernels that were not compiled yet
 
     @property
     def error(self) -> float | None:
@@ -125,8 +126,10 @@ class Summary:
         return "; ".join(parts)
 
     def _speed(self) -> str:
+        compiling = f" and {self.compiling_seconds:.2f} s of compiling" if self.compiling_seconds else ""
         return (
-            f"{self.seconds:.2f} s, {self.rows_per_second:,.0f} rows/s, {self.megabytes_per_second:,.1f} MB/s, "
+            f"{self.seconds - self.compiling_seconds:.2f} s{compiling}, {self.rows_per_second:,.0f} rows/s, "
+            f"{self.megabytes_per_second:,.1f} MB/s, "
             f"at most {self.peak_memory:,.0f} MB of memory"
         )
 
