@@ -11,11 +11,11 @@ import pytest
 
 from massart import load, save
 from massart.kernels import halfspace, mixture, pool
+from massart.kernels.door import Rows
 from massart.learners import drift
 from massart.learners.drift import Drifting
 from massart.learners.experts import Experts, expert_grid
 from massart.learners.halfspace import Halfspace
-from massart.learners.rows import Rows
 
 ROUNDS = 400
 REPEATS = 6

@@ -1,6 +1,7 @@
 """One lock per learner: several threads may use it, and no round is lost."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import wraps
 from threading import Lock, RLock
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -30,10 +31,11 @@ _LOCKS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 _LOCKS_LOCK = Lock()
 
 
-def lock_of(owner: Any) -> Any:
+def lock_of(owner: Any) -> AbstractContextManager[Any]:
     """The lock of an object that cannot keep one itself, such as an estimator, whose attributes are looked at."""
     with _LOCKS_LOCK:
-        return _LOCKS.setdefault(owner, RLock())
+        found: AbstractContextManager[Any] = _LOCKS.setdefault(owner, RLock())
+        return found
 
 
 class Guarded:

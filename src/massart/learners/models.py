@@ -5,7 +5,7 @@ What needs scikit-learn is imported when a classifier is saved or loaded, not be
 
 import json
 import os
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from math import isfinite
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -105,8 +105,10 @@ def _held(model: Any) -> AbstractContextManager[Any]:
     """While it is held, no other thread changes the model."""
     if isinstance(model, Halfspace):
         return model.held()
-    held: AbstractContextManager[Any] = model._lock if isinstance(model, Guarded) else lock_of(model)
-    return held
+    if isinstance(model, Guarded):
+        held: AbstractContextManager[Any] = model._lock
+        return held
+    return lock_of(model) if isinstance(model, _classifier()) else nullcontext()
 
 
 def _parts(model: "Model") -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
@@ -140,7 +142,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def model_of(place: str, kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
     """The model whose parts a file at this place holds."""
-    if kind not in {"classifier", *_LEARNERS, *_deciders()}:
+    if kind not in _LEARNERS and kind != "classifier" and kind not in _deciders():
         raise ModelFileError(f"{place} holds a {kind!r}, which this version of massart does not know")
     try:
         return _model_from(kind, meta, arrays)
