@@ -57,9 +57,11 @@ def _table_of(check: _Check) -> _Check:
     return lambda value: isinstance(value, dict) and all(map(check, value.values()))
 
 
-def _fields(checks: Mapping[str, _Check]) -> _Check:
+def _fields(checks: Mapping[str, _Check], *, every: bool = False) -> _Check:
+    """A table in which each field that is there, or `every` one, is right."""
     return lambda value: (
-        isinstance(value, dict) and all(check(value[name]) for name, check in checks.items() if name in value)
+        isinstance(value, dict)
+        and all(check(value[name]) if name in value else not every for name, check in checks.items())
     )
 
 
@@ -68,14 +70,19 @@ _PLAIN = _any_of(_missing, _flag, _number, _text)
 _PAIRS = _list_of(_row_of(_whole, _whole))
 _FILES = _list_of(_row_of(_text, _any_of(_missing, _whole)))
 _COUNTS = _table_of(_whole)
+_PARAMETERS = {
+    **dict.fromkeys(("noise_rate", "margin", "horizon"), _any_of(_missing, _number)),
+    **dict.fromkeys(("update", "optimizer", "voting"), _text),
+    **dict.fromkeys(("fit_intercept", "normalize"), _flag),
+    "random_state": _any_of(_missing, _whole),
+}
 _LABELLED = {"labels": _list_of(_any_of(_flag, _number, _text)), "weights": _list_of(_number)}
 _READING = {
-    **dict.fromkeys(("label", "weight", "decimal", "separator"), _any_of(_missing, _text)),
-    **dict.fromkeys(("ignore", "categorical", "numbers", "columns", "crossings"), _any_of(_missing, _TEXTS)),
-    **dict.fromkeys(("bits", "features"), _any_of(_missing, _whole)),
-    "format": _text,
-    "labels": _any_of(_missing, _row_of(_text, _text)),
-    "header": _any_of(_missing, _flag),
+    **dict.fromkeys(("format", "label", "weight", "decimal", "separator"), _text),
+    **dict.fromkeys(("ignore", "categorical", "numbers", "columns", "crossings"), _TEXTS),
+    **dict.fromkeys(("bits", "features"), _whole),
+    "labels": _row_of(_text, _text),
+    "header": _flag,
 }
 _RUN = {
     **dict.fromkeys(("learned", "mistakes", "positive", "unlabelled", "weightless", "held_out"), _whole),
@@ -100,10 +107,10 @@ _PROGRESS = {
     "measured": _row_of(_whole, _whole),
 }
 _META = {
-    "parameters": _table_of(_any_of(_PLAIN, _fields(_LABELLED))),
+    "parameters": lambda value: _table_of(_any_of(_PLAIN, _fields(_LABELLED)))(value) and _fields(_PARAMETERS)(value),
     "reading": _fields(_READING),
     "training": _fields({"complete": _flag, "runs": _list_of(_fields(_RUN))}),
-    "progress": _fields(_PROGRESS),
+    "progress": _fields(_PROGRESS, every=True),
     "layout": _whole,
     "learner": _text,
     "classes": _list_of(_any_of(_flag, _number, _text)),

@@ -64,7 +64,7 @@ class Answers:
         if any(tags):
             texts = [f"{text} {tag}" if text and tag else text for text, tag in zip(texts, tags, strict=True)]
         texts.append("")
-        return "\n".join(texts).encode()
+        return "\n".join(texts).encode(errors="surrogatepass")
 
 
 class PredictionFile:
@@ -111,13 +111,17 @@ class PredictionFile:
             self._file.write(text)
 
     def sync(self) -> int:
-        """Bytes written so far, which a checkpoint may count on from now on."""
+        """Bytes written so far, all of them on the disk; 0 for a device."""
         with self._sentence():
             self._file.flush()
-            if self.partial != self.path:
-                os.fsync(self._file.fileno())
-                self._kept = self._file.tell()
-        return self._kept
+            if self.partial == self.path:
+                return 0
+            os.fsync(self._file.fileno())
+            return self._file.tell()
+
+    def keep(self, length: int) -> None:
+        """So many bytes are what a checkpoint counts on from now on."""
+        self._kept = length
 
     def finish(self) -> None:
         """Give it its name."""

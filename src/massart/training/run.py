@@ -293,6 +293,8 @@ class Training:
             if isinstance(self._sink, PredictionFile):
                 self.progress.predictions = self._sink.sync()
             self._write(self.checkpoint, complete=False)
+            if isinstance(self._sink, PredictionFile):
+                self._sink.keep(self.progress.predictions)
         except (MassartError, OSError) as error:
             self._watcher.note(f"no checkpoint was written: {error}")
             return False
