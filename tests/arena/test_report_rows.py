@@ -13,6 +13,7 @@ from massart.arena import report
 from massart.arena.report import files
 from massart.arena.report.rows import FIELDS, rows_as_json
 from massart.errors import InvalidDataError, InvalidParameterError
+from massart.files import check_place
 
 CHECKPOINTS = (100, 1000, 10_000)
 # In kink (noise rate .1, margin .05) the reference bound at 10,000 rounds is 1000 + 781 mistakes; these
@@ -120,12 +121,12 @@ def test_an_unknown_suffix_names_those_there_are(tmp_path):
 
 def test_places_that_cannot_be_written(tmp_path):
     with pytest.raises(InvalidParameterError, match="there is no folder"):
-        files.check_place(tmp_path / "nowhere" / "race.html")
+        check_place(tmp_path / "nowhere" / "race.html")
     with pytest.raises(InvalidParameterError, match="is a folder"):
-        files.check_place(tmp_path)
+        check_place(tmp_path)
     with pytest.raises(InvalidParameterError, match="cannot be written"):
-        files.check_place("/proc/race.html")  # where nobody, not even root, can make a file
-    files.check_place(tmp_path / "race.html")
+        check_place("/proc/race.html")  # where nobody, not even root, can make a file
+    check_place(tmp_path / "race.html")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -8,8 +8,8 @@ import processes
 import pytest
 from model_cases import ARRAYS, META, ONE, assert_whole
 
+from massart import files
 from massart.errors import ModelFileError
-from massart.store import replacing
 from massart.store.model_file import read_model, write_model
 
 
@@ -50,13 +50,13 @@ def raising(error):
 @pytest.mark.parametrize(
     "place",
     [
-        *("replacing.os.fsync", "replacing.Path.replace", "model_file.json.dumps", "model_file.hashlib.sha256"),
-        *("model_file.byte_blocks", "model_file.Folding.of"),
+        *("files.os.fsync", "files.Path.replace", "store.model_file.json.dumps", "store.model_file.hashlib.sha256"),
+        *("store.model_file.byte_blocks", "store.model_file.Folding.of"),
     ],
 )
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(path, monkeypatch, place, error):
-    monkeypatch.setattr(f"massart.store.{place}", raising(error))
-    writing = isinstance(error, OSError) and place.startswith("replacing")
+    monkeypatch.setattr(f"massart.{place}", raising(error))
+    writing = isinstance(error, OSError) and place.startswith("files")
     with pytest.raises(ModelFileError if writing else type(error)) as caught:
         write_model(path, "demo", {}, {"w": ONE})
     monkeypatch.undo()
@@ -80,6 +80,7 @@ def test_what_cannot_be_written_leaves_the_old_file(path, meta, arrays):
 _FULL_DISK = """
 import resource, sys
 import numpy as np
+from massart import files
 from massart.errors import ModelFileError
 from massart.store.model_file import write_model
 if int(sys.argv[2]) >= 0:
@@ -131,14 +132,14 @@ def test_a_disk_without_space_leaves_the_old_file_and_nothing_else(tiny_disk):
 def test_a_new_file_replaces_the_old_one_in_one_step(path, monkeypatch):
     """Until the moment of replacement the old file can be read; afterwards only the new one is there."""
     seen = []
-    replace = replacing.Path.replace
+    replace = files.Path.replace
 
     def watching(self, target):
         seen.append(read_model(target)[0])
         assert read_model(self)[0] == "newer"
         return replace(self, target)
 
-    monkeypatch.setattr(replacing.Path, "replace", watching)
+    monkeypatch.setattr(files.Path, "replace", watching)
     write_model(path, "newer", {}, {"w": ONE})
     assert seen == ["demo"]
     assert read_model(path)[0] == "newer"

@@ -1,5 +1,6 @@
 """A reader whose rows come from arrays: what a training needs of one, and nothing of files."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,8 +17,11 @@ class FakeReader:
         self.weight = np.empty(0) if weight is None else np.asarray(weight, float)
         self.size, self.dense, self.flaws, self.tags = size, dense, flaws, tags
         self.reading = reading or Reading("svmlight", features=self.X.shape[1] if dense else None)
-        self.sources = (SimpleNamespace(name="rows.svm", size=len(self.y), is_pipe=pipe),)
+        self.sources = (SimpleNamespace(name="rows.svm", size=len(self.y), is_pipe=pipe, path=Path(__file__)),)
         self.opened = []
+
+    def label_files(self):
+        return []
 
     def fraction(self):
         return 0.5

@@ -1,5 +1,6 @@
 """A training that is stopped and goes on ends with the very bytes of one that was never stopped."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +75,12 @@ def test_stopped_again_and_again_it_ends_with_the_same_bytes(tmp_path, learner, 
     assert sorted(path.name for path in folder.iterdir()) == ["m.massart", "p.txt"]
 
 
+def let_go(file):
+    """What the kernel does for a process that dies."""
+    file._file.close()
+    file._lock.release()
+
+
 def test_a_process_that_dies_goes_on_from_its_last_checkpoint(tmp_path, monkeypatch):
     settings = Settings(checkpoint=Every(rows=100))
     whole = trained(tmp_path / "whole", settings)
@@ -95,7 +102,7 @@ def test_a_process_that_dies_goes_on_from_its_last_checkpoint(tmp_path, monkeypa
             raise DeadError
 
     monkeypatch.setattr(training, "_write", dying)
-    monkeypatch.setattr(run_module.PredictionFile, "abandon", lambda self: self._file.close())
+    monkeypatch.setattr(run_module.PredictionFile, "abandon", let_go)
     with pytest.raises(DeadError):
         training.run()
     again = Training(reader(), settings, model=folder / "m.massart", predictions=folder / "p.txt", as_scores=True)
@@ -121,14 +128,19 @@ def test_death_at_the_very_end(tmp_path, monkeypatch, dies_before):
     places = {"model": folder / "m.massart", "predictions": folder / "p.txt", "as_scores": True}
     with monkeypatch.context() as patch:
         training = Training(reader(), settings, **places)
-        patch.setattr(run_module.PredictionFile, "abandon", lambda self: self._file.close())
+        patch.setattr(run_module.PredictionFile, "abandon", let_go)
         if dies_before == "model":
             write = training._write
             patch.setattr(training, "_write", lambda path, complete: die() if complete else write(path, complete=False))
         elif dies_before == "name of predictions":
             patch.setattr(run_module.PredictionFile, "finish", die)
         else:
-            patch.setattr(Path, "unlink", die)
+            unlink = Path.unlink
+            patch.setattr(
+                Path,
+                "unlink",
+                lambda self, **how: die() if self.suffix == ".checkpoint" else unlink(self, **how),
+            )
         with pytest.raises(DeadError):
             training.run()
     assert training.checkpoint.exists()
@@ -177,7 +189,7 @@ def test_a_predictions_file_that_was_cut_is_refused(tmp_path):
 
 def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path):
     saved = stopped_training(tmp_path, Settings())
-    broken = saved._replace(meta={**saved.meta, "progress": {"passed": 1}})
+    broken = replace(saved, meta={**saved.meta, "progress": {"passed": 1}})
     with pytest.raises(ModelFileError, match="is not whole"):
         Training(reader(), Settings(), model=tmp_path / "m.massart").resume(broken)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from massart.arena.checkpoints import Row
 from massart.errors import InvalidDataError, InvalidParameterError
+from massart.files import OutputLock
 
 __all__ = ["Journal"]
 
@@ -18,7 +19,7 @@ _FORMAT = 1
 
 
 class Journal:
-    """Units by key, as a file and in memory.
+    """Units by key, as a file and in memory; nobody else can write the file until it is closed.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "sweep.jsonl"
@@ -26,6 +27,7 @@ class Journal:
     >>> again = Journal(path, {"rounds": 100})
     >>> "first" in again, "second" in again, again["first"]
     (True, False, [{'mistakes': 3}])
+    >>> again.close()
     >>> Journal(path, {"rounds": 200})
     Traceback (most recent call last):
     massart.errors.InvalidParameterError: .../sweep.jsonl belongs to a sweep with rounds=100, and this one has 200: ...
@@ -34,7 +36,21 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str], parameters: dict[str, Any]) -> None:
         self._path = Path(path)
         self._units: dict[str, list[Row]] = {}
-        header = _line({"massart-sweep": _FORMAT, **parameters})
+        if not self._path.parent.is_dir():
+            raise InvalidParameterError(f"cannot resume from {self._path}: there is no folder {self._path.parent}")
+        self._lock = OutputLock(self._path).acquire()
+        try:
+            self._begin(_line({"massart-sweep": _FORMAT, **parameters}))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let others write the file."""
+        self._lock.release()
+
+    def _begin(self, header: bytes) -> None:
+        """Take what is there, or write the header."""
         try:
             whole, torn = _read(self._path)
             if not whole:

@@ -146,6 +146,9 @@ def sweep(
     except KeyboardInterrupt as stop:
         partial = stop.result.rows if isinstance(stop, RaceInterrupted) else []
         raise SweepInterrupted(_in_order(units, finished, entries), partial, len(finished), len(units)) from None
+    finally:
+        if journal is not None:
+            journal.close()
     reporter.end()
     return _in_order(units, finished, entries)
 

@@ -2,15 +2,14 @@
 
 import json as json_format
 import math
-import sys
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from massart.errors import InvalidParameterError, MassartError
+from massart.cli._command import plain_console, reporting
+from massart.errors import InvalidParameterError
 
-_PLAIN_WIDTH = 120  # of a table that goes to a file or a pipe
 _FULL_WIDTH = 105  # of a terminal that has room for every column
 _MOST_ROUNDS = 10**18  # nobody waits longer
 _EXCESS = 3  # the column for which a narrow terminal has no room
@@ -68,17 +67,14 @@ def bound(
 
     massart bound --noise-rate .1 --margin .05 --rounds 1e6 --row-length 2
     """
-    try:
+    with reporting("massart bound"):
         margins = _margins(margin, row_length, intercept_scaling)
         lines = _lines(noise_rate, margins, rounds, within, confidence)
         notes = _notes(lines, noise_rate, margins, rounds, within)
-    except MassartError as error:
-        typer.echo(f"massart bound: {error}", err=True)
-        raise typer.Exit(2) from None
-    if json:
-        typer.echo(json_format.dumps(lines, indent=2))
-    else:
-        _print(lines, notes, noise_rate, margins, rounds, within)
+        if json:
+            typer.echo(json_format.dumps(lines, indent=2))
+        else:
+            _print(lines, notes, noise_rate, margins, rounds, within)
 
 
 def _margins(margin: float, row_length: float | None, intercept_scaling: float) -> _Margins:
@@ -268,12 +264,9 @@ def _print(
     lines: list[dict[str, Any]], notes: list[str], noise_rate: float, margins: _Margins, rounds: float, within: float
 ) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(file=sys.stdout, markup=False, highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, _PLAIN_WIDTH)
+    console = plain_console()
     full = console.width >= _FULL_WIDTH
     console.print(f"Mistakes in {rounds:,.0f} rounds at most, noise rate {noise_rate:g}, margin {margins.given:g}")
     if margins.with_constant is not None:

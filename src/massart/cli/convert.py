@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from massart.cli import reading_options as options
-from massart.cli.outlets import Outlet, leave
+from massart.cli._command import reporting
+from massart.cli.outlets import Outlet
 from massart.cli.signals import Stop
-from massart.errors import InvalidParameterError, MassartError
+from massart.errors import InvalidParameterError
 
 _NAME = "massart convert"
 
@@ -60,40 +61,25 @@ def convert(
 
     massart convert model.massart model.onnx
     """
-    code = 0
-    with Stop() as stop:
-        try:
-            if len(paths) < 2:
-                raise InvalidParameterError("name what to read, then what to write: massart convert a.csv a.svm")
-            asked = options.asked_reading(
-                read_as,
-                labels,
-                ignore,
-                categorical,
-                number,
-                quadratic,
-                cubic,
-                label=label,
-                weight=weight,
-                decimal=decimal,
-                bits=bits,
-                features=features,
-            )
-            how = {"labelled": not unlabelled, "weighted": importances or None, "strict": strict, "workers": threads}
-            _convert(paths[:-1], paths[-1], to, asked, how, quiet=quiet)
-        except MassartError as error:
-            typer.echo(f"{_NAME}: {error}", err=True)
-            code = 2
-        except BrokenPipeError:  # whoever read standard output has had enough
-            Outlet(sys.stdout).silence()
-        except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            typer.echo(f"{_NAME}: {where}{error.strerror or error}", err=True)
-            code = 2
-        except KeyboardInterrupt:
-            code = 128 + (stop() or 2)
-    if code:
-        leave(code)
+    with Stop() as stop, reporting(_NAME, stop):
+        if len(paths) < 2:
+            raise InvalidParameterError("name what to read, then what to write: massart convert a.csv a.svm")
+        asked = options.asked_reading(
+            read_as,
+            labels,
+            ignore,
+            categorical,
+            number,
+            quadratic,
+            cubic,
+            label=label,
+            weight=weight,
+            decimal=decimal,
+            bits=bits,
+            features=features,
+        )
+        how = {"labelled": not unlabelled, "weighted": importances or None, "strict": strict, "workers": threads}
+        _convert(paths[:-1], paths[-1], to, asked, how, quiet=quiet)
 
 
 def _convert(given: list[str], out: str, to: str, asked: dict[str, Any], how: dict[str, Any], *, quiet: bool) -> None:

@@ -7,10 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from massart.cli.outlets import Outlet, leave
-from massart.errors import MassartError
-
-_NAME = "massart inspect"
+from massart.cli._command import plain_console, reporting
+from massart.cli.outlets import Outlet
 
 
 def inspect(
@@ -32,26 +30,17 @@ def inspect(
 
     massart inspect model.massart --top 20 --names train.vw
     """
-    try:
+    with reporting("massart inspect"):
         from massart.training.inspecting import inspect_model
 
         found = inspect_model(model, top, names or ())
-    except MassartError as error:
-        typer.echo(f"{_NAME}: {error}", err=True)
-        leave(2)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        typer.echo(f"{_NAME}: {where}{error.strerror or error}", err=True)
-        leave(2)
-    except KeyboardInterrupt:
-        leave(130)
-    out = Outlet(sys.stdout)
-    if json:
-        out.say(json_format.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
-    elif sys.stdout.isatty():
-        _draw(found)
-    else:
-        out.say("\n".join(_lines(found)))
+        out = Outlet(sys.stdout)
+        if json:
+            out.say(json_format.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
+        elif sys.stdout.isatty():
+            _draw(found)
+        else:
+            out.say("\n".join(_lines(found)))
 
 
 def _lines(found: dict[str, Any]) -> list[str]:
@@ -71,13 +60,12 @@ def _lines(found: dict[str, Any]) -> list[str]:
 
 def _draw(found: dict[str, Any]) -> None:
     """The page on a terminal."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from massart.cli.inspect_page import fact_lines, feature_rows
 
-    console = Console(file=sys.stdout, markup=False, highlight=False)
+    console = plain_console()
     page = Table.grid(padding=(0, 2))
     page.add_column(style="bold", no_wrap=True)
     page.add_column()

@@ -58,7 +58,8 @@ def _what(found: Mapping[str, Any]) -> str:
     if found["kind"] == "classifier" and not classes:
         telling = " that has learned nothing yet"
     size = f"{found['bytes'] / 1e6:,.1f} MB" if found["bytes"] >= 1e5 else f"{found['bytes']:,} bytes"
-    return f"{found['kind']}{telling}; schema {found['schema']}, written by massart {found['massart']}, {size}"
+    writer = f"written by massart {shown(found['massart'])}"
+    return f"{shown(found['kind'])}{telling}; schema {found['schema']}, {writer}, {size}"
 
 
 def _progress(progress: Mapping[str, Any]) -> str:
@@ -89,7 +90,7 @@ def _reading(reading: Mapping[str, Any]) -> str:
     names = [shown(name) for name in reading.get("columns", [])]
     listed = ", ".join(names[:_COLUMNS]) + (f" and {len(names) - _COLUMNS:,} more" if len(names) > _COLUMNS else "")
     columns = f"names hashed to 2**{reading['bits']} columns" if "bits" in reading else "counted columns"
-    parts = [reading["format"], f"{columns} ({listed})" if names else columns]
+    parts = [shown(reading.get("format", "auto")), f"{columns} ({listed})" if names else columns]
     parts += [f"{key} {shown(reading[key])}" for key in ("label", "weight") if key in reading]
     parts.append(f"labels {' and '.join(map(shown, reading.get('labels', ('-1 or 0', '1'))))}")
     for key, what in (("categorical", "names in"), ("ignore", "without"), ("crossings", "crossing")):

@@ -3,7 +3,7 @@
 Only Typer is imported here. A command's own imports wait inside the command, so `massart --help` stays instant.
 """
 
-import contextlib
+import errno
 import gc
 import os
 import sys
@@ -12,17 +12,20 @@ from typing import Annotated, NoReturn
 import typer
 
 from massart import __version__
+from massart.cli._command import failure, open_streams
 from massart.cli.bound import bound
 from massart.cli.convert import convert
 from massart.cli.doctor import doctor
 from massart.cli.evaluate import evaluate
 from massart.cli.inspect import inspect
+from massart.cli.outlets import Outlet
 from massart.cli.predict import predict
 from massart.cli.race import race
 from massart.cli.start import speaking
 from massart.cli.train import train
 from massart.cli.warmup import warmup
 from massart.cli.worlds import worlds
+from massart.errors import MassartError
 
 app = typer.Typer(
     name="massart",
@@ -56,15 +59,31 @@ def run() -> NoReturn:
 
     Not so if joblib was loaded, which has processes and folders to clear away.
     """
+    open_streams()
     gc.set_threshold(100_000, 50, 100)  # Numba makes many objects when it is imported, and none of them is garbage
     try:
         app()
         code: str | int | None = 0
     except SystemExit as end:
         code = end.code
+    except (MassartError, OSError, MemoryError) as error:
+        Outlet(sys.stderr, careless=True).say(f"massart: {failure(error)}")
+        code = 2
+    code = _flushed(code)
     if isinstance(code, str) or "joblib" in sys.modules:
         sys.exit(code)
-    for stream in filter(None, (sys.stdout, sys.stderr)):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
     os._exit(code or 0)
+
+
+def _flushed(code: str | int | None) -> str | int | None:
+    """The exit code once all is written, which is another if that fails."""
+    out, err = Outlet(sys.stdout), Outlet(sys.stderr, careless=True)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        out.silence()
+        if not code and error.errno != errno.EPIPE:
+            err.say(f"massart: {failure(error)}")
+            code = 2
+    err.write(b"")
+    return code

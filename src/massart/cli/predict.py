@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from massart.cli.outlets import Outlet, leave
+from massart.cli._command import reporting
+from massart.cli.outlets import Outlet
 from massart.cli.start import quick_start
 from massart.errors import MassartError
 
@@ -41,20 +42,8 @@ def predict(
 
     printf '1 1:1 2:0.5\n-1 1:-1\n' | massart predict model.massart - --scores
     """
-    code = 0
-    try:
+    with reporting(_NAME):
         _predict(model, data, out, data_format, scores=scores, strict=strict, threads=threads, quiet=quiet)
-    except MassartError as error:
-        typer.echo(f"{_NAME}: {error}", err=True)
-        code = 2
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        typer.echo(f"{_NAME}: {where}{error.strerror or error}", err=True)
-        code = 2
-    except KeyboardInterrupt:
-        code = 130
-    if code:
-        leave(code)
 
 
 def _predict(

@@ -1,17 +1,16 @@
 """`massart race`: learners meet worlds; a live table while it runs, a table, a page, a figure or rows at the end."""
 
-import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from massart.errors import MassartError
+from massart.cli._command import plain_console, reporting
+from massart.files import OutputLock, check_place
 
 _MANY_WORLDS = 3  # beyond which the terminal gets one line per world and per learner instead of one for each pair
-_PLAIN_WIDTH = 120  # of a table that goes to a file or a pipe
 
 
 def whole_number(text: str) -> int:
@@ -86,23 +85,19 @@ def race(
     massart race hunted-minority kink --rounds 5000 --seeds 2 --report race.html
     """
     outputs = _Outputs(report, figure, rows)
-    try:
+    with reporting("massart race"), ExitStack() as held:
         outputs.check()
+        for path in filter(None, outputs):
+            held.enter_context(OutputLock(path))
         peer_seeds = peer_seeds or (1 if bandit else None)
         worlds, learners = world or _every_world(bandit), _field(learner or ["default"], bandit)
         plan = _Plan(worlds, learners, rounds, seeds or (3 if bandit else 5), peer_seeds, jobs, resume, bandit)
         done = _run(plan, quiet)
         _tell(done, plan, outputs, json, quiet)
-    except MassartError as error:
-        typer.echo(f"massart race: {error}", err=True)
-        raise typer.Exit(2) from None
-    except OSError as error:
-        typer.echo(f"massart race: {error.filename or 'the results'} could not be written: {error.strerror}", err=True)
-        raise typer.Exit(1) from None
-    if done.interrupted:
-        raise typer.Exit(130)
-    if any(row["error"] for row in done.rows):
-        raise typer.Exit(1)
+        if done.interrupted:
+            raise typer.Exit(130)
+        if any(row["error"] for row in done.rows):
+            raise typer.Exit(1)
 
 
 class _Plan(NamedTuple):
@@ -154,7 +149,7 @@ class _Outputs(NamedTuple):
         if self.rows is not None and files.suffix_of(self.rows, ROWS, "a table of rows") == ".parquet":
             files.needs("pyarrow", "to write Parquet files")
         for path in filter(None, self):
-            files.check_place(path)
+            check_place(path)
 
     def write(self, report: Any, rows: Sequence[Any], command: str, note: str | None) -> list[Path]:
         """Write what was asked for; return the files written."""
@@ -266,15 +261,11 @@ def _command(plan: _Plan, page: str) -> str:
 
 
 def _print_tables(rows: Sequence[Any], bandit: bool) -> None:
-    from rich.console import Console
-
     from massart.arena import bandits, report
     from massart.arena.report.table import by_learner, by_world
     from massart.arena.report.wording import headline
 
-    console = Console(file=sys.stdout, markup=False, highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, _PLAIN_WIDTH)
+    console = plain_console()
     if bandit:
         console.print(bandits.table(rows))
         console.print(bandits.headline(bandits.summarise(rows)))

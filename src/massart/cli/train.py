@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from massart.cli import reading_options as options
+from massart.cli._command import reporting
 from massart.cli.outlets import Outlet, leave
 from massart.cli.signals import Stop
 from massart.cli.start import quick_start
-from massart.errors import InvalidParameterError, MassartError
+from massart.errors import InvalidParameterError
 
 if TYPE_CHECKING:
     from massart.data.reading import Reading
@@ -75,6 +76,14 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from MODEL.checkpoint; begin if there is none.")
     ] = False,
+    strict_resume: Annotated[
+        bool,
+        typer.Option(
+            "--strict-resume",
+            help="Go on only if every byte of the data is the same, not only of samples of it. Reads the data once "
+            "more; give it from the beginning.",
+        ),
+    ] = False,
     predictions: Annotated[
         str | None,
         typer.Option(
@@ -132,54 +141,40 @@ def train(
     """
     # Only the flow of control is here: what an option means is decided where it is used.
     asked = {"noise_rate": noise_rate, "margin": margin, "horizon": horizon, "update": update, "seed": seed}
-    with Stop() as stop:
-        try:
-            plan = _Plan(
-                data=_data(data),
-                reading=options.asked_reading(
-                    data_format,
-                    labels,
-                    ignore,
-                    categorical,
-                    number,
-                    quadratic,
-                    cubic,
-                    label=label,
-                    weight=weight,
-                    decimal=decimal,
-                    bits=bits,
-                    features=features,
-                ),
-                learner={name: value for name, value in asked.items() if value is not None},
-                passes=passes,
-                holdout=holdout,
-                checkpoint_every=_checkpoints(checkpoint_every, model),
-                strict=strict,
-                model=model,
-                initial=initial,
-                resume=resume,
-                predictions=predictions,
-                scores=scores,
-                threads=threads or _cores(),
-                progress=progress,
-                json=json,
-                quiet=quiet,
-            )
-            code = _run(plan, stop)
-        except MassartError as error:
-            typer.echo(f"{_NAME}: {error}", err=True)
-            code = 2
-        except MemoryError:
-            words = "there is not enough memory for so many columns: hash them to fewer (-b 18, say)"
-            typer.echo(f"{_NAME}: {words}", err=True)
-            code = 2
-        except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            typer.echo(f"{_NAME}: {where}{error.strerror or error}", err=True)
-            code = 2
-        except KeyboardInterrupt:
-            typer.echo(f"{_NAME}: stopped before anything was learned", err=True)
-            code = 128 + (stop() or 2)
+    with Stop() as stop, reporting(_NAME, stop, "stopped before anything was learned"):
+        plan = _Plan(
+            data=_data(data),
+            reading=options.asked_reading(
+                data_format,
+                labels,
+                ignore,
+                categorical,
+                number,
+                quadratic,
+                cubic,
+                label=label,
+                weight=weight,
+                decimal=decimal,
+                bits=bits,
+                features=features,
+            ),
+            learner={name: value for name, value in asked.items() if value is not None},
+            passes=passes,
+            holdout=holdout,
+            checkpoint_every=_checkpoints(checkpoint_every, model),
+            strict=strict,
+            model=model,
+            initial=initial,
+            resume=resume,
+            strict_resume=strict_resume,
+            predictions=predictions,
+            scores=scores,
+            threads=threads or _cores(),
+            progress=progress,
+            json=json,
+            quiet=quiet,
+        )
+        code = _run(plan, stop)
         if code:
             leave(code)
 
@@ -195,6 +190,7 @@ class _Plan(NamedTuple):
     model: Path | None
     initial: Path | None
     resume: bool
+    strict_resume: bool
     predictions: str | None
     scores: bool
     threads: int
@@ -214,6 +210,7 @@ class _Plan(NamedTuple):
             holdout=holdout,
             checkpoint=Every.parse(self.checkpoint_every),
             strict=self.strict,
+            strict_resume=self.strict_resume,
             given=frozenset(self.learner),
         )
 
@@ -248,14 +245,17 @@ def _run(plan: _Plan, stop: Stop) -> int:
         watcher=watcher,
         stopped=stop,
     )
-    if plan.resume and is_complete(training, plan.initial):
-        if not plan.quiet:
-            err.say(f"{_NAME}: {plan.model} is complete, there is nothing to go on with")
-        return 0
-    stop.patient = True
-    with live:
-        summary = training.run()
-    _tell(plan, summary, out, err)
+    try:
+        if plan.resume and is_complete(training, plan.initial):
+            if not plan.quiet:
+                err.say(f"{_NAME}: {plan.model} is complete, there is nothing to go on with")
+            return 0
+        stop.patient = True
+        with live:
+            summary = training.run()
+    finally:
+        training.release()
+    _tell(plan, summary, out, err, can_go_on=training.can_go_on)
     return 0 if summary.stopped is None else 128 + summary.stopped
 
 
@@ -277,19 +277,21 @@ def _watcher(plan: _Plan, err: Outlet) -> tuple[Any, Any]:
     return ProgressTable(err, _NAME, pace), nullcontext()
 
 
-def _tell(plan: _Plan, summary: "Summary", out: Outlet, err: Outlet) -> None:
+def _tell(plan: _Plan, summary: "Summary", out: Outlet, err: Outlet, *, can_go_on: bool) -> None:
     """The closing words; results to stdout, unless predictions went there."""
     if plan.json:
         out.say(json_format.dumps(summary.as_dict(), indent=2, default=str))
     elif not plan.quiet:
         (err if plan.predictions == "-" or summary.stopped is not None else out).say("\n".join(summary.lines()))
     if summary.stopped is not None:
-        err.say(f"{_NAME}: stopped after {summary.rows:,} rows; {_how_to_go_on(summary, plan)}")
+        err.say(f"{_NAME}: stopped after {summary.rows:,} rows; {_how_to_go_on(summary, plan, can_go_on=can_go_on)}")
 
 
-def _how_to_go_on(summary: "Summary", plan: _Plan) -> str:
+def _how_to_go_on(summary: "Summary", plan: _Plan, *, can_go_on: bool) -> str:
     if summary.checkpoint is None:
         return "nothing is saved" if plan.model is None else "there is no checkpoint to go on from"
+    if not can_go_on:
+        return f"{summary.checkpoint} is what was learned from the pipe so far, a model like any other"
     given = [argument for argument in sys.argv[1:] if argument != "--resume"]
     return f"go on with: massart {shlex.join(given)} --resume"
 

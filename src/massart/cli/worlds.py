@@ -1,19 +1,16 @@
 """`massart worlds`: what there is to race in."""
 
 import json as json_format
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from massart.errors import MassartError
+from massart.cli._command import plain_console, reporting
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from massart.worlds import RewardWorld, World
-
-_PLAIN_WIDTH = 120  # of a table that goes to a file or a pipe
 
 
 def worlds(
@@ -31,13 +28,14 @@ def worlds(
 
     massart worlds hunted-minority
     """
+    with reporting("massart worlds"):
+        _show(world or [], bandit=bandit, json=json)
+
+
+def _show(world: list[str], *, bandit: bool, json: bool) -> None:
     from massart import worlds as every
 
-    try:
-        made: list[Any] = [every.make(name) for name in world or (every.reward_names() if bandit else every.names())]
-    except MassartError as error:
-        typer.echo(f"massart worlds: {error}", err=True)
-        raise typer.Exit(2) from None
+    made: list[Any] = [every.make(name) for name in world or (every.reward_names() if bandit else every.names())]
     labelled = [one for one in made if isinstance(one, every.World)]
     rewarding = [one for one in made if isinstance(one, every.RewardWorld)]
     if json:
@@ -45,9 +43,9 @@ def worlds(
         typer.echo(json_format.dumps(facts, indent=2))
         return
     if labelled:
-        _print(_table(labelled, in_full=bool(world)))
+        plain_console().print(_table(labelled, in_full=bool(world)))
     if rewarding:
-        _print(_reward_table(rewarding))
+        plain_console().print(_reward_table(rewarding))
     elif not world:
         typer.echo(f"With arms and rewards, for massart race --bandit: {', '.join(every.reward_names())}")
 
@@ -79,15 +77,6 @@ def _reward_facts(world: "RewardWorld") -> dict[str, Any]:
         "guaranteed_lift": world.guaranteed_lift,
         "description": world.description,
     }
-
-
-def _print(table: "Table") -> None:
-    from rich.console import Console
-
-    console = Console(file=sys.stdout, markup=False, highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, _PLAIN_WIDTH)
-    console.print(table)
 
 
 def _table(made: list["World"], in_full: bool) -> "Table":

@@ -178,11 +178,19 @@ def _named(names: Sequence[str], reading: Reading, where: str, *, labelled: bool
     return places.get(reading.label or ""), places.get(reading.weight or ""), features
 
 
+def _place(number: str, where: str) -> int:
+    if not (number.isascii() and number.isdigit() and 1 <= int(number[:9]) == int(number)):
+        raise InvalidDataError(
+            f"{where} has no line of names, but {number!r} is the name of a column: give a file with names"
+        )
+    return int(number) - 1
+
+
 def _numbered(head: Head, reading: Reading, where: str, *, labelled: bool) -> _Places:
     """The columns of a file without names: all there were, or all but the label, or only the features."""
     count = len(reading.columns or ())
     label, weight, *ignored = (
-        None if n is None else int(n) - 1 for n in (reading.label, reading.weight, *reading.ignore)
+        None if n is None else _place(n, where) for n in (reading.label, reading.weight, *reading.ignore)
     )
     others = {place for place in (label, weight, *ignored) if place is not None}
     places = list(range(count + len(others)))

@@ -23,7 +23,7 @@ from massart.data.table_labels import NEGATIVE, as_bytes, with_labels
 from massart.errors import InvalidDataError
 from massart.kernels.tables import put_block
 
-__all__ = ["chunks", "settle"]
+__all__ = ["chunks", "label_file", "settle"]
 
 _HEAD_CHUNKS: Final = 16  # that are looked at for a second label, or
 _MOST_HEAD: Final = 1 << 22  # rows, where labels are text
@@ -43,7 +43,7 @@ def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Readin
     >>> reading.label, reading.columns, chunk.rows.tolist(), chunk.y.tolist()
     ('1', ('1', '2'), [[1.5, 2.0], [0.0, 4.0]], [-1, 1])
     """
-    of, apart = header(source), _label_file(source, reading)
+    of, apart = header(source), label_file(source, reading)
     columns = columns_of(of, source.name)
     layout = layout_of(columns, of, reading, source.name, labelled=labelled, apart=apart is not None)
     if reading.columns is None or reading.width is None:
@@ -71,7 +71,7 @@ def chunks(
     labelled: bool = True,
 ) -> Iterator[Chunk]:
     """The rows of a file from a row on, 2 to 4 MB at a time, with `workers` threads converting ahead."""
-    of, apart = header(source), _label_file(source, reading)
+    of, apart = header(source), label_file(source, reading)
     convert = _Converter(source, of, reading, start.source, labelled=labelled, apart=apart is not None)
     size = int(np.prod(of.shape[1:], dtype=object)) * of.dtype.itemsize
     rows = rows_of_a_chunk(max(convert.table.layout.width, size // 8))
@@ -159,7 +159,7 @@ def _name_hashes(values: NDArray[Any], seed: int) -> tuple[NDArray[np.uint32], N
     return hashes[places], np.array([bool(name) for name in names])[places]
 
 
-def _label_file(source: Source, reading: Reading) -> Source | None:
+def label_file(source: Source, reading: Reading) -> Source | None:
     """The file with the labels, beside the source if it is not where it is said to be."""
     if reading.label is None or not reading.label.lower().endswith((".npy", ".npy.gz", ".npy.zst", ".npy.bz2")):
         return None

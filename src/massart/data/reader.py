@@ -104,6 +104,11 @@ class Reader:
                     raise InvalidDataError(str(whole.flaws[0]))
                 yield whole
 
+    def label_files(self) -> list[Source]:
+        """The files with the labels, where these are not among the columns."""
+        find = getattr(self._format, "label_file", lambda source, reading: None)
+        return [found for source in self.sources if (found := find(source, self.reading)) is not None]
+
     def doubts(self) -> list[str]:
         """Sentences about columns of text whose values look like numbers, unless somebody said that they are names."""
         if self._asked.columns is not None or not hasattr(self._format, "doubts"):

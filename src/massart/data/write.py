@@ -9,9 +9,10 @@ from massart.data.crossing import crossed
 from massart.data.formats import format_of_name, suffix_of
 from massart.data.reading import FORMATS, Reading
 from massart.data.write_columns import Heading
-from massart.data.write_file import Target, check_target, writing
+from massart.data.write_file import Target, writing
 from massart.data.write_text import TEXT_WRITERS, csv_first_line
 from massart.errors import InvalidDataError, InvalidParameterError
+from massart.files import check_place
 
 __all__ = ["LateImportanceError", "format_to_write", "write_rows"]
 
@@ -50,7 +51,7 @@ def write_rows(
     """
     to = format_to_write(path, format)
     if os.fspath(path) != "-":
-        check_target(path)
+        check_place(path)
     parts = _crossed(chunks)
     first = next(parts, None)
     if weighted is None:

@@ -5,7 +5,6 @@ What is written is compressed if the name ends with .gz, .zst or .bz2.
 
 import bz2
 import contextlib
-import errno
 import gzip
 import importlib
 import io
@@ -18,15 +17,11 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from massart.data.compression import MissingZstandardError
-from massart.errors import InvalidDataError, InvalidParameterError
+from massart.errors import InvalidDataError
+from massart.files import OutputLock, advice, check_place, is_special, sync_folder
 
-__all__ = ["Target", "check_target", "writing"]
+__all__ = ["Target", "writing"]
 
-_ADVICE: Final = {
-    errno.ENOSPC: "; free some space, or choose another disk",
-    errno.EDQUOT: "; free some space, or choose another disk",
-    errno.EFBIG: "; raise the limit on the size of files, or choose another disk",
-}
 _GZIP_LEVEL: Final = 6  # the default of gzip itself; Python's takes twice the time for a hundredth less
 
 
@@ -76,13 +71,17 @@ class Target(io.RawIOBase):
         except BrokenPipeError:
             raise
         except OSError as error:
-            advice = _ADVICE.get(error.errno or 0, "")
-            raise InvalidDataError(f"{self._name} could not be written: {error.strerror or error}{advice}") from None
+            what_to_do = f"; {advice(error)}" if advice(error) else ""
+            raise InvalidDataError(
+                f"{self._name} could not be written: {error.strerror or error}{what_to_do}"
+            ) from None
 
 
 @contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[Target]:
     r"""A file to write; "-" is standard output. If anything goes wrong, a file that was there before stays as it was.
+
+    Nobody else can write it meanwhile: a second writer is refused.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -101,9 +100,13 @@ def writing(path: str | os.PathLike[str]) -> Iterator[Target]:
         with target.sentence():
             sys.stdout.buffer.flush()
         return
-    check_target(path)
-    place = Path(path)
-    partial = place if _is_device(place) else place.with_name(f".{place.name}.{secrets.token_hex(4)}.partial")
+    check_place(path)
+    with OutputLock(path):
+        yield from _replacing(Path(path), name)
+
+
+def _replacing(place: Path, name: str) -> Iterator[Target]:
+    partial = place if is_special(place) else place.with_name(f".{place.name}.{secrets.token_hex(4)}.partial")
     with Target(io.BytesIO(), name).sentence():
         file = partial.open("wb")
     target = Target(file, name)
@@ -116,27 +119,13 @@ def writing(path: str | os.PathLike[str]) -> Iterator[Target]:
             file.close()
             if partial != place:
                 partial.replace(place)
-                _sync_folder(place.parent)
+                sync_folder(place.parent)
     except BaseException:
         target.abandon()
         if partial != place:
             with contextlib.suppress(OSError):
                 partial.unlink()
         raise
-
-
-def check_target(path: str | os.PathLike[str]) -> None:
-    """Refuse a place where no file can be.
-
-    >>> check_target("/no/such/folder/a.svm")
-    Traceback (most recent call last):
-    massart.errors.InvalidParameterError: /no/such/folder/a.svm cannot be written: there is no folder /no/such/folder...
-    """
-    place = Path(path)
-    if place.is_dir():
-        raise InvalidParameterError(f"{place} is a folder: give the name of a file")
-    if not place.parent.is_dir():
-        raise InvalidParameterError(f"{place} cannot be written: there is no folder {place.parent}; make it first")
 
 
 def _compressed(target: Target, name: str) -> Iterator[Target]:
@@ -162,17 +151,3 @@ def _compressed(target: Target, name: str) -> Iterator[Target]:
 def _closed(compressor: Any, name: str) -> Iterator[Target]:
     yield Target(compressor, name)
     compressor.close()
-
-
-def _is_device(place: Path) -> bool:
-    return place.exists() and not place.is_file()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Let the new name reach the disk, too. Not every system can: then it is there a little later."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

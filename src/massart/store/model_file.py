@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import ModelFileError
+from massart.files import replacing
 from massart.store import schema1
 from massart.store.arrays import Described, Piece, byte_blocks, is_plain
 from massart.store.container import Frame, Member, damaged
 from massart.store.folding import MOST_FOLDED, Folding
 from massart.store.loading import load_arrays
-from massart.store.replacing import replacing
 
 __all__ = ["FORMAT", "read_header", "read_model", "write_model"]
 

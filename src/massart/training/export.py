@@ -19,6 +19,7 @@ __all__ = ["MODEL_FORMATS", "export_model", "facts"]
 
 MODEL_FORMATS: Final = ("json", "npz", "onnx")
 _BLOCK: Final = 1 << 16  # columns that become text at once
+_ESCAPED: Final = "backslashreplace"  # half a surrogate pair becomes what JSON writes for it
 _NAMING: Final = {
     "name": "the names of columns",
     "index": "the indices of svmlight, from 1",
@@ -109,13 +110,13 @@ def _write_json(opened: OpenedModel, target: Target) -> None:
     """All but the halfspaces at once, then these a block of weights at a time."""
     head = facts(opened) | {"weights_by": _NAMING[opened.naming]}
     start = json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False).removesuffix("\n}")
-    target.write(f'{start},\n "halfspaces": ['.encode())
+    target.write(f'{start},\n "halfspaces": ['.encode(errors=_ESCAPED))
     labels = opened.classes[1:] if len(opened.classes) == 2 else opened.classes
     for number, (label, row) in enumerate(zip(labels, opened.weights, strict=True)):
         begin = json.dumps({"class": label, "intercept": float(row[-1])}, ensure_ascii=False, allow_nan=False)
-        target.write(f'{"," if number else ""}\n  {begin[:-1]}, "weights": {{'.encode())
+        target.write(f'{"," if number else ""}\n  {begin[:-1]}, "weights": {{'.encode(errors=_ESCAPED))
         for text in _weights(opened, row[:-1]):
-            target.write(text.encode())
+            target.write(text.encode(errors=_ESCAPED))
         target.write(b"}}")
     target.write(b"\n ]\n}\n")
 

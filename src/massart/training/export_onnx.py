@@ -45,7 +45,9 @@ def onnx_bytes(opened: OpenedModel) -> bytes:
     labels, of_text = _labels(opened.classes)
     initial = [arrays.from_array(weights[:-1], "weights"), arrays.from_array(weights[-1], "constants")]
     initial.append(
-        helper.make_tensor("labels", types.STRING, [len(labels)], [label.encode() for label in labels])
+        helper.make_tensor(
+            "labels", types.STRING, [len(labels)], [label.encode(errors="backslashreplace") for label in labels]
+        )
         if of_text
         else arrays.from_array(np.array(labels, np.int64), "labels")
     )
@@ -83,6 +85,10 @@ def onnx_bytes(opened: OpenedModel) -> bytes:
     )
     checker.check_model(model, full_check=True)
     return bytes(model.SerializeToString(deterministic=True))
+
+
+def _utf8(label: str) -> bytes:
+    return label.encode(errors="backslashreplace")  # half a surrogate pair is no UTF-8
 
 
 def _labels(classes: tuple[Any, ...]) -> tuple[list[Any], bool]:

@@ -13,6 +13,7 @@ from massart.errors import ModelFileError
 from massart.learners.models import learner_from
 from massart.learners.one_vs_rest import OneVsRest
 from massart.store.model_file import read_header, read_model
+from massart.training.headers import check_header
 
 __all__ = ["Naming", "OpenedModel", "is_model_file", "open_any"]
 
@@ -102,6 +103,7 @@ def open_any(path: str | os.PathLike[str]) -> OpenedModel:
         raise ModelFileError(f"{place} does not exist") from None
     except OSError as error:
         raise ModelFileError(f"{place} cannot be read: {error.strerror or error}") from None
+    check_header(place, header)
     try:
         reading = Reading.from_dict(meta["reading"]) if "reading" in meta else None
         classes, learner, weights = _learned(kind, meta, arrays)

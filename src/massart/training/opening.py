@@ -9,9 +9,9 @@ from massart.data.reader import Reader
 from massart.data.reading import Reading
 from massart.data.sources import find_sources
 from massart.errors import InvalidParameterError, MassartError
-from massart.store.model_file import read_header
+from massart.files import check_place
 from massart.training.identity import difference
-from massart.training.predictions import Sink, check_place
+from massart.training.predictions import Sink
 from massart.training.run import Training
 from massart.training.saved import Saved, open_model, reading_with
 from massart.training.settings import Settings
@@ -34,7 +34,7 @@ def open_training(
     watcher: Watcher | None = None,
     stopped: Callable[[], int | None] = lambda: None,
 ) -> Training:
-    r"""A training that is ready to run.
+    r"""A training that is ready to run; nobody else can write its model until it has, or until its `release`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -79,14 +79,19 @@ def open_training(
         watcher=watcher,
         stopped=stopped,
     )
-    _settle_checkpoint(training, watcher or Watcher(), resume=resume)
+    training.hold()
+    try:
+        _settle_checkpoint(training, watcher or Watcher(), resume=resume)
+    except BaseException:
+        training.release()
+        raise
     for words in training.warnings:
         (watcher or Watcher()).note(words)
     return training
 
 
 def is_complete(training: Training, initial: Path | None = None) -> bool:
-    """Whether the model file is what this training would end with.
+    """Whether the model file is what this training would end with, and is whole.
 
     A model that began with itself has changed since: then it is the rest that must agree.
     """
@@ -94,14 +99,14 @@ def is_complete(training: Training, initial: Path | None = None) -> bool:
     if model is None or not model.is_file() or (training.has_predictions and checkpoint and checkpoint.exists()):
         return False
     try:
-        told = read_header(model)["meta"].get("training", {})
-    except (MassartError, KeyError, OSError):
+        saved = open_model(model, mmap=True)
+    except (MassartError, OSError):
         return False
     now: dict[str, Any] = dict(training.identity)
-    runs = told.get("runs") or [{}]
+    runs = saved.runs or [{}]
     if initial is not None and initial.exists() and initial.samefile(model):
         now["initial"] = runs[-1].get("initial")
-    return bool(told.get("complete")) and difference(runs[-1], now) is None
+    return bool(saved.meta.get("training", {}).get("complete")) and difference(runs[-1], now) is None
 
 
 def _settle_checkpoint(training: Training, watcher: Watcher, *, resume: bool) -> None:
@@ -120,8 +125,7 @@ def _settle_checkpoint(training: Training, watcher: Watcher, *, resume: bool) ->
         training.resume(open_model(checkpoint))
         return
     try:
-        runs = read_header(checkpoint)["meta"]["training"]["runs"]
-        same = difference(runs[-1], training.identity) is None
+        same = difference(open_model(checkpoint, mmap=True).runs[-1], training.identity) is None
     except (MassartError, LookupError, OSError):
         same = False
     if not same or training.has_predictions:

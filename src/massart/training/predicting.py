@@ -11,8 +11,9 @@ from massart.data.crossing import crossed
 from massart.data.reader import Reader
 from massart.data.sources import find_sources
 from massart.errors import InvalidDataError
+from massart.files import check_place
 from massart.training.ahead import Ahead
-from massart.training.predictions import Answers, PredictionFile, Sink, check_place
+from massart.training.predictions import Answers, PredictionFile, Sink
 from massart.training.pupil import check_width, scores_of
 from massart.training.saved import class_names, open_model
 from massart.training.settings import Settings
@@ -62,7 +63,7 @@ def predict_file(
     if data_format is not None and data_format != reading.format:
         reading = replace(reading, format=data_format, header=None, separator=None)
     if isinstance(out, Path):
-        check_place(out, "the predictions", devices=True)
+        check_place(out, "the predictions")
     reader = Reader(find_sources(list(data)), reading, workers=workers, labelled=False, tags=True)
     if reader.reading.width is not None:
         check_width(reader.reading.width, weights.size - 1)

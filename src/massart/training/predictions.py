@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk
-from massart.errors import InvalidDataError, InvalidParameterError
+from massart.errors import InvalidDataError
+from massart.files import OutputLock, is_special
 
-__all__ = ["Answers", "PredictionFile", "Sink", "check_place"]
+__all__ = ["Answers", "PredictionFile", "Sink"]
 
 
 class Sink(Protocol):
@@ -63,109 +64,89 @@ class Answers:
         if any(tags):
             texts = [f"{text} {tag}" if text and tag else text for text, tag in zip(texts, tags, strict=True)]
         texts.append("")
-        return "\n".join(texts).encode()
+        return "\n".join(texts).encode(errors="surrogatepass")
 
 
 class PredictionFile:
     r"""A file that has its name only once it is whole; on the way it is NAME.partial. A device is written directly.
 
+    Nobody else can write it until it is finished or abandoned.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = PredictionFile(Path(folder, "p.txt"))
     ...     file.write(b"1\n")
-    ...     [path.name for path in Path(folder).iterdir()], file.finish(), Path(folder, "p.txt").read_text()
-    (['p.txt.partial'], None, '1\n')
+    ...     sorted(os.listdir(folder)), file.finish(), os.listdir(folder), Path(folder, "p.txt").read_text()
+    (['.p.txt.lock', 'p.txt.partial'], None, ['p.txt'], '1\n')
     """
 
     def __init__(self, path: Path, length: int = 0) -> None:
         self.path = path
-        self.partial = path if _is_special(path) else path.with_name(f"{path.name}.partial")
+        self.partial = path if is_special(path) else path.with_name(f"{path.name}.partial")
         self._kept = length  # bytes that a checkpoint counts on
-        self._file: IO[bytes] | None = None
+        self._lock = OutputLock(path).acquire()
+        try:
+            self._file = self._opened(length)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _opened(self, length: int) -> IO[bytes]:
         with self._sentence():
-            if length and self.partial != path:
-                self._file = self.partial.open("r+b")
-                if self._file.seek(0, os.SEEK_END) < length:
-                    self._file.close()
-                    raise InvalidDataError(
-                        f"{self.partial} is shorter than the checkpoint says: train again without --resume"
-                    )
-                self._file.truncate(length)
-                self._file.seek(length)
-            else:
-                self._file = self.partial.open("wb")
+            if not length or self.partial == self.path:
+                return self.partial.open("wb")
+            file = self.partial.open("r+b")
+            if file.seek(0, os.SEEK_END) < length:
+                file.close()
+                raise InvalidDataError(
+                    f"{self.partial} is shorter than the checkpoint says: train again without --resume"
+                )
+            file.truncate(length)
+            file.seek(length)
+            return file
 
     def write(self, text: bytes, /) -> None:
         """Add some lines."""
-        assert self._file is not None  # noqa: S101  it is open
         with self._sentence():
             self._file.write(text)
 
     def sync(self) -> int:
-        """Bytes written so far, which a checkpoint may count on from now on."""
-        assert self._file is not None  # noqa: S101  it is open
+        """Bytes written so far, all of them on the disk; 0 for a device."""
         with self._sentence():
             self._file.flush()
-            if self.partial != self.path:
-                os.fsync(self._file.fileno())
-                self._kept = self._file.tell()
-        return self._kept
+            if self.partial == self.path:
+                return 0
+            os.fsync(self._file.fileno())
+            return self._file.tell()
+
+    def keep(self, length: int) -> None:
+        """So many bytes are what a checkpoint counts on from now on."""
+        self._kept = length
 
     def finish(self) -> None:
         """Give it its name."""
-        assert self._file is not None  # noqa: S101  it is open
         with self._sentence():
             self._file.close()
             if self.partial != self.path:
                 self.partial.replace(self.path)
+        self._lock.release()
 
     def abandon(self, *, whole: bool = False) -> None:
         """Leave what a checkpoint counts on, and nothing if there is none, or if `whole`."""
         with contextlib.suppress(OSError):
-            if self._file is not None:
-                with contextlib.suppress(OSError):
-                    self._file.close()
+            self._file.close()
+        with contextlib.suppress(OSError):
             if self.partial == self.path:
-                return
-            if self._kept and not whole:
+                pass
+            elif self._kept and not whole:
                 os.truncate(self.partial, self._kept)
             else:
                 self.partial.unlink()
+        self._lock.release()
 
     @contextlib.contextmanager
     def _sentence(self) -> Any:
         try:
             yield
-        except BrokenPipeError:
-            raise
         except OSError as error:
             raise InvalidDataError(f"{self.path} could not be written: {error.strerror or error}") from None
-
-
-def check_place(path: Path, what: str, *, devices: bool = False) -> None:
-    """Refuse, before anything is learned, a place where nothing could be written afterwards.
-
-    >>> check_place(Path("/no/such/folder/m.massart"), "the model")
-    Traceback (most recent call last):
-    massart.errors.InvalidParameterError: the model cannot be written to /no/such/folder/m.massart: there is no...
-    """
-    if path.is_dir():
-        raise InvalidParameterError(f"{path} is a folder: give the name of a file for {what}")
-    if not path.parent.is_dir():
-        raise InvalidParameterError(
-            f"{what} cannot be written to {path}: there is no folder {path.parent}; make it first"
-        )
-    if _is_special(path):
-        if devices:
-            return
-        raise InvalidParameterError(f"{path} is not a file: {what} needs one")
-    trial = path.with_name(f".{path.name}.trial")  # permission bits do not tell: a read-only disk, root
-    try:
-        trial.touch()
-        trial.unlink()
-    except OSError as error:
-        raise InvalidParameterError(f"{what} cannot be written to {path}: {error.strerror}") from None
-
-
-def _is_special(path: Path) -> bool:
-    return path.exists() and not path.is_file()

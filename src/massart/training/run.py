@@ -8,8 +8,10 @@ from typing import Any
 
 from massart.data.chunk import Chunk
 from massart.errors import InvalidDataError, InvalidParameterError, MassartError
+from massart.files import OutputLock
 from massart.kernels.compiling import compiled
 from massart.training.ahead import Ahead
+from massart.training.headers import printable
 from massart.training.identity import difference, identity
 from massart.training.lesson import Lesson
 from massart.training.predictions import PredictionFile, Sink
@@ -17,7 +19,7 @@ from massart.training.progress import FINISH, LEARN, MEASURE, Progress
 from massart.training.pupil import Pupil
 from massart.training.saved import Saved, class_names, class_values, label_words, write_classifier
 from massart.training.settings import Settings
-from massart.training.summary import Summary, peak_memory, printable
+from massart.training.summary import Summary, peak_memory
 from massart.training.watching import Watcher
 
 __all__ = ["Training"]
@@ -71,7 +73,10 @@ class Training:
         self.progress = Progress(width=self.pupil.width)
         self.classes = class_values(reader.reading) if begin is None else begin.classes
         self._runs = [] if begin is None else begin.runs
-        self.identity = identity(reader.sources, settings, reader.reading, None if begin is None else begin.name)
+        others = [*reader.label_files(), *(() if holdout is None else (*holdout.sources, *holdout.label_files()))]
+        name = None if begin is None else begin.name
+        self.identity = identity(reader.sources, settings, reader.reading, name, others, with_content=model is not None)
+        self._locks = [] if model is None else [OutputLock(model), OutputLock(_checkpoint(model))]
         self._predictions, self._as_scores = predictions, as_scores
         self.progress.output = output_name(predictions, as_scores=as_scores)
         self._sink: Sink | None = None
@@ -92,15 +97,43 @@ class Training:
     @property
     def checkpoint(self) -> Path | None:
         """Where progress is kept until the model is written."""
-        return None if self.model is None else self.model.with_name(f"{self.model.name}.checkpoint")
+        return None if self.model is None else _checkpoint(self.model)
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether a checkpoint can be gone on from: not if the rows come through a pipe."""
+        return not any(source.is_pipe for source in self.reader.sources)
+
+    def hold(self) -> None:
+        """Have nobody else write the model or its checkpoint, until `release` or the end of `run`."""
+        try:
+            for lock in self._locks:
+                lock.acquire()
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Let others write them."""
+        for lock in self._locks:
+            lock.release()
 
     def resume(self, saved: Saved) -> None:
-        """Go on from a checkpoint, if it is of this very training."""
+        """Go on from a checkpoint, if it is of this very training, and of a version that this one can read."""
+        saved.check_version()
+        if not self.can_go_on:
+            pipe = next(source.name for source in self.reader.sources if source.is_pipe)
+            raise InvalidParameterError(
+                f"{saved.path} cannot be gone on from: {pipe} is a pipe, which may bring other rows each time; name "
+                "the file that the rows come from, or leave --resume out to begin again"
+            )
         progress = Progress.from_dict(saved.meta.get("progress", {}))
         differs = difference(saved.runs[-1], self.identity) if saved.runs else "it tells of no training"
         if differs is None and progress.output != self.progress.output:
             then, now = (name or "nowhere" for name in (progress.output, self.progress.output))
             differs = f"its predictions went to {then} and go to {now} now"
+        if differs is None and progress.position.source > len(self.reader.sources):
+            differs = f"it has come to file {progress.position.source + 1}"
         if differs is not None:
             raise InvalidParameterError(
                 f"{saved.path} is of another training: {differs}; go on with the same data and options, "
@@ -114,6 +147,7 @@ class Training:
         begun, self._compiled = time.monotonic(), compiled().seconds
         self._last = (begun, 0)
         try:
+            self.hold()
             self._open_predictions()
             while self.progress.phase != FINISH:
                 if not self._phase():
@@ -129,6 +163,8 @@ class Training:
             if isinstance(self._sink, PredictionFile):
                 self._sink.abandon()
             raise
+        finally:
+            self.release()
         return self._summary(begun)
 
     def _phase(self) -> bool:
@@ -259,6 +295,8 @@ class Training:
             if isinstance(self._sink, PredictionFile):
                 self.progress.predictions = self._sink.sync()
             self._write(self.checkpoint, complete=False)
+            if isinstance(self._sink, PredictionFile):
+                self._sink.keep(self.progress.predictions)
         except (MassartError, OSError) as error:
             self._watcher.note(f"no checkpoint was written: {error}")
             return False
@@ -324,6 +362,10 @@ def output_name(predictions: Path | Sink | None, *, as_scores: bool) -> str:
     if predictions is None:
         return ""
     return f"{predictions if isinstance(predictions, Path) else 'a pipe'}{' as scores' if as_scores else ''}"
+
+
+def _checkpoint(model: Path) -> Path:
+    return model.with_name(f"{model.name}.checkpoint")
 
 
 def _partial(path: Path) -> Path:

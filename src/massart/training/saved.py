@@ -4,87 +4,127 @@ All of them are classifiers that `massart.load` opens. A checkpoint holds more: 
 weights kept so far, and the progress.
 """
 
-from dataclasses import replace
+import json
+import re
+from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from massart import __version__
 from massart.data.reading import Reading
 from massart.errors import InvalidParameterError, ModelFileError
+from massart.kernels.states import check_arrays
 from massart.learners.models import check_classifier, learner_from, learner_meta
 from massart.store.model_file import read_header, read_model, write_model
+from massart.training.headers import check_header, printable
 from massart.training.identity import digest
 from massart.training.pupil import Pupil, fitted
 from massart.training.settings import Learner, Settings
 
 __all__ = ["Saved", "class_names", "class_values", "label_words", "open_model", "reading_with", "write_classifier"]
 
+_LAYOUT: Final = 1  # of checkpoints: what is learned and counted on the way, and how it is stored
 _FIRST, _AGAIN, _KEPT = "learner.", "further.", "kept"
 
 
-class Saved(NamedTuple):
-    """A classifier of two classes as it lies in a file."""
+@dataclass(frozen=True)
+class Saved:
+    """A classifier of two classes as it lies in a file, checked."""
 
     path: Path
     meta: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
     name: str  # that changes with whatever is in it
-
-    @property
-    def classes(self) -> list[Any]:
-        """The negative one and the positive one."""
-        return list(self.meta["classes"]) if "classes" in self.meta else list(self.arrays["classes"].tolist())
-
-    @property
-    def reading(self) -> Reading:
-        """How its rows were read; of a model that learned from arrays, what its labels tell of it."""
-        if "reading" in self.meta:
-            return Reading.from_dict(self.meta["reading"])
-        usual = set(self.classes) in ({-1, 1}, {0, 1})
-        return Reading(labels=None if usual else (str(self.classes[0]), str(self.classes[1])))
+    version: str  # of massart, which wrote it
+    classes: list[Any]  # the negative one and the positive one
+    reading: Reading  # how its rows were read; of a model that learned from arrays, what its labels tell of it
+    first: Learner
+    again: Learner | None
 
     @property
     def runs(self) -> list[dict[str, Any]]:
         """The trainings it has been through."""
         return list(self.meta.get("training", {}).get("runs", []))
 
+    def check_version(self) -> None:
+        """Refuse to go on from a checkpoint of a newer version, or with another layout."""
+        if _numbers(self.version) > _numbers(__version__) or self.meta.get("layout") != _LAYOUT:
+            raise ModelFileError(
+                f"{self.path} was written by massart {printable(self.version)}, and this is {__version__}, which does "
+                "not know its checkpoints: go on with the version that wrote it, or leave --resume out to begin again"
+            )
+
     def pupil(self, settings: Settings) -> Pupil:
         """Who goes on from it."""
-        first = self._learner(_FIRST)
-        pupil = Pupil(settings, first, first.n_features)
-        if any(name.startswith(_AGAIN) for name in self.arrays):
-            pupil.again = self._learner(_AGAIN)
-        pupil.kept = self.arrays.get(_KEPT)
+        pupil = Pupil(settings, self.first, self.first.n_features)
+        pupil.again, pupil.kept = self.again, self.arrays.get(_KEPT)
         return pupil
 
-    def _learner(self, prefix: str) -> Learner:
-        own = {n.removeprefix(prefix): array for n, array in self.arrays.items() if n.startswith(prefix)}
-        learner = learner_from(str(self.meta["learner"]), own)
-        if learner.n_features != self.meta.get("n_features_in"):
-            raise ModelFileError(f"{self.path}: its learner has not as many columns as it says; save it again")
-        return learner
+
+def _numbers(version: str) -> tuple[float, ...]:
+    """A version for comparison; one that is no number is newer than all.
+
+    >>> _numbers("0.9.0.dev1") < _numbers("0.10.0") < _numbers("soon")
+    True
+    """
+    found = re.match(r"[0-9]+(\.[0-9]+)*", version)
+    return tuple(map(float, found[0].split("."))) if found else (inf,)
 
 
 def open_model(path: Path, *, mmap: bool = False) -> Saved:
-    """A classifier of two classes that has learned something; anything else is refused by name."""
+    """A classifier of two classes that has learned something; anything else is refused by name.
+
+    Checksums are verified. With `mmap`, arrays stay in the file: what must not change is to be copied.
+    """
     try:
         header = read_header(path)
-        kind, meta, arrays = read_model(path, mmap=mmap)
+        kind, _, arrays = read_model(path, mmap=mmap, verify=True)
     except FileNotFoundError:
         raise ModelFileError(f"{path} does not exist") from None
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror or error}") from None
     if kind != "classifier":
-        raise ModelFileError(f"{path} holds a {kind}, not a classifier")
-    if "learner" not in meta:
+        raise ModelFileError(f"{path} holds a {printable(kind)}, not a classifier")
+    if "learner" not in header["meta"]:
         raise ModelFileError(f"{path} holds a classifier that has learned nothing yet")
+    return _assembled(path, header, arrays)
+
+
+def _assembled(path: Path, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Saved:
+    """The classifier of a header and arrays, refused unless all of it fits together."""
+    check_header(path, header)
+    meta = header["meta"]
     check_classifier(str(path), meta, arrays)
-    saved = Saved(path, meta, arrays, digest(header))
-    if len(saved.classes) != 2:
-        raise ModelFileError(f"{path} tells {len(saved.classes)} classes apart: the command line takes two")
-    return saved
+    try:
+        classes = list(meta["classes"]) if "classes" in meta else list(arrays["classes"].tolist())
+        if len(classes) != 2:
+            raise ModelFileError(f"{path} tells {len(classes)} classes apart: the command line takes two")
+        usual = set(classes) in ({-1, 1}, {0, 1})
+        reading = Reading(labels=None if usual else (str(classes[0]), str(classes[1])))
+        if "reading" in meta:
+            reading = Reading.from_dict(meta["reading"])
+        width = meta["n_features_in"]
+        first = _learner(meta["learner"], arrays, _FIRST)
+        again = _learner(meta["learner"], arrays, _AGAIN) if any(n.startswith(_AGAIN) for n in arrays) else None
+        widths = {width, first.n_features, width if again is None else again.n_features, reading.width or width}
+        if len(widths) > 1:
+            raise ModelFileError(f"its parts are of {' and '.join(map(str, sorted(widths)))} columns")
+        if _KEPT in arrays:
+            check_arrays(arrays, {_KEPT: (min(arrays[_KEPT].size, width + 1),)})
+    except KeyError as missing:
+        raise ModelFileError(f"{path} lacks {missing}, which a classifier needs: save it again") from None
+    except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise ModelFileError(f"{path} does not hold a classifier that fits together: {error}") from None
+    return Saved(path, meta, arrays, digest(header), header["massart"], classes, reading, first, again)
+
+
+def _learner(kind: str, arrays: dict[str, NDArray[Any]], prefix: str) -> Learner:
+    own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    return learner_from(kind, own)
 
 
 def write_classifier(
@@ -96,7 +136,7 @@ def write_classifier(
     training: dict[str, Any],
     progress: dict[str, Any] | None = None,
 ) -> None:
-    """Write the model file, whole or not at all."""
+    """Write the model file, whole or not at all; what could not be opened again is refused, and nothing happens."""
     assert pupil.first is not None  # noqa: S101  whoever writes has learned something
     name, own = learner_meta(pupil.first)
     arrays = {f"{_FIRST}{part}": array for part, array in own.items()}
@@ -117,7 +157,15 @@ def write_classifier(
         "reading": reading.as_dict(),
         "training": training,
     }
-    write_model(path, "classifier", meta if progress is None else meta | {"progress": progress}, arrays)
+    if progress is not None:
+        meta |= {"progress": progress, "layout": _LAYOUT}
+    try:
+        _assembled(path, {"massart": "", "meta": json.loads(json.dumps(meta, allow_nan=False))}, arrays)
+    except ValueError as error:
+        raise ModelFileError(
+            f"{path} is not written, as it could not be opened again, and what was there before is as it was: {error}"
+        ) from None
+    write_model(path, "classifier", meta, arrays)
 
 
 def class_values(reading: Reading) -> list[Any]:

@@ -66,6 +66,7 @@ class Settings:
     holdout: int | str | None = None  # every n-th row is never learned but measures the error; or a file that does
     checkpoint: Every = Every(seconds=300.0)
     strict: bool = False  # stop at the first row with a flaw instead of leaving it out
+    strict_resume: bool = False  # go on only if every byte of the data is the same, not only of samples of it
     given: frozenset[str] = frozenset()  # names that somebody asked for, though with the usual value
 
     def __post_init__(self) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 from massart.learners.certificate import Certificate
 from massart.learners.summary import certificate_facts, noise_rate_words
+from massart.training.headers import printable
 
-__all__ = ["Summary", "peak_memory", "printable"]
+__all__ = ["Summary", "peak_memory"]
 
 
 @dataclass(frozen=True)
@@ -132,15 +133,6 @@ class Summary:
             f"{self.megabytes_per_second:,.1f} MB/s, "
             f"at most {self.peak_memory:,.0f} MB of memory"
         )
-
-
-def printable(label: str) -> str:
-    r"""A label from a file, safe to print.
-
-    >>> printable("yes"), printable("\x1b[31m")
-    ('yes', "'\\x1b[31m'")
-    """
-    return label if label.isprintable() else repr(label)
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,14 +1,13 @@
-"""Where a report goes: is the place writable, are the packages there, and writing it whole or not at all."""
+"""Where a report goes: are the packages there, and writing it whole or not at all."""
 
-import contextlib
 import importlib.util
 import os
-import secrets
 from pathlib import Path
 
-from massart.errors import InvalidParameterError, MassartError
+from massart.errors import InvalidDataError, InvalidParameterError, MassartError
+from massart.files import check_place, is_special, replacing
 
-__all__ = ["MissingPackageError", "check_place", "needs", "suffix_of", "write_bytes"]
+__all__ = ["MissingPackageError", "needs", "suffix_of", "write_bytes"]
 
 _EXTRA = 'pip install "massart[report]"'
 
@@ -45,46 +44,11 @@ def suffix_of(path: str | os.PathLike[str], suffixes: tuple[str, ...], what: str
     return suffix
 
 
-def check_place(path: str | os.PathLike[str]) -> None:
-    """Refuse a path that `write_bytes` could not write; nothing is left behind.
-
-    Permission bits do not tell (a full or read-only disk, root), so a file is really made beside the place.
-    """
-    target = Path(path)
-    if target.is_dir():
-        raise InvalidParameterError(f"{target} is a folder: give the name of a file")
-    if not target.parent.is_dir():
-        raise InvalidParameterError(f"{target} cannot be written, there is no folder {target.parent}: make it first")
-    if _is_special(target):
-        return
-    trial = _beside(target)
-    try:
-        trial.touch(exist_ok=False)
-        trial.unlink()
-    except OSError as error:
-        raise InvalidParameterError(f"{target} cannot be written ({error.strerror}): give another path") from None
-
-
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file beside its place and move it there when whole; a device or a pipe is written to directly."""
-    target = Path(path)
-    check_place(target)
-    if _is_special(target):
-        target.write_bytes(content)
+    check_place(path)
+    if is_special(Path(path)):
+        Path(path).write_bytes(content)
         return
-    partial = _beside(target)
-    try:
-        partial.write_bytes(content)
-        partial.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            partial.unlink()
-        raise
-
-
-def _is_special(target: Path) -> bool:
-    return target.exists() and not target.is_file()
-
-
-def _beside(target: Path) -> Path:
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    with replacing(path, InvalidDataError) as file:
+        file.write(content)

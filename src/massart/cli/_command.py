@@ -1,0 +1,95 @@
+"""What all commands share: errors become a sentence and an exit code, and standard streams may be closed or full."""
+
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from massart.cli.outlets import Outlet, leave
+from massart.errors import MassartError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["failure", "open_streams", "plain_console", "reporting"]
+
+_PLAIN_WIDTH = 120  # of a table that goes to a file or a pipe
+_OF_STREAMS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF, errno.EIO)  # what writing to one may end with
+_NO_MEMORY = "there is not enough memory: hash to fewer columns (-b 18, say), or run it where there is more"
+
+
+@contextmanager
+def reporting(name: str, stop: Callable[[], int | None] = lambda: None, interrupted: str = "") -> Iterator[None]:
+    """Inside of it a command does its work; what goes wrong is told on standard error, and ends it with its code.
+
+    2 is the code of what cannot be done, 128 and its number that of a signal. If nobody reads standard output any
+    more, there is nothing to do and nothing to say.
+    """
+    words, code = "", 0
+    try:
+        yield
+    except BrokenPipeError:
+        Outlet(sys.stdout).silence()
+    except (MassartError, OSError, MemoryError) as error:
+        words, code = failure(error), 2
+    except KeyboardInterrupt:
+        words, code = interrupted, 128 + (stop() or 2)
+    if words:
+        Outlet(sys.stderr, careless=True).say(f"{name}: {words}")
+    if code:
+        leave(code)
+
+
+def failure(error: BaseException) -> str:
+    """What went wrong, in a sentence.
+
+    >>> failure(OSError(28, "No space left on device")), failure(OSError(2, "No such file or directory", "a.svm"))
+    ('standard output could not be written: No space left on device', 'a.svm: No such file or directory')
+    """
+    if isinstance(error, MemoryError):
+        return _NO_MEMORY
+    if not isinstance(error, OSError) or isinstance(error, MassartError):
+        return str(error)
+    words = error.strerror or str(error)
+    if error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {words}"
+    return f"standard output could not be written: {words}" if error.errno in _OF_STREAMS else words
+
+
+def plain_console() -> "Console":
+    """For tables on standard output; names from files are printed as they are."""
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, markup=False, highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, _PLAIN_WIDTH)
+    return console
+
+
+def open_streams() -> None:
+    """Let the three standard streams be there, whatever the process was started with.
+
+    Else a file that is opened would get the number of a closed one, and be written into by whoever prints. What is
+    written to a closed standard output is an error, as it would be in any program; a closed standard error is silent.
+    """
+    for number, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, flags)  # it gets the lowest number that is free, which is this one
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  a number, not a path
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        _encode_anything(stream)
+
+
+def _encode_anything(stream: Any) -> None:
+    """A name that is no UTF-8, or a sign that the terminal does not know, is no reason to end."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        if stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
