@@ -111,15 +111,17 @@ def is_text(of: Any) -> bool:
 
 def _encoded(array: Any) -> tuple[NDArray[np.int64], Any]:
     types = pyarrow("types")
-    if types.is_dictionary(array.type) and len(array.dictionary) > len(array):
-        array = array.dictionary_decode()  # a slice of a few rows does not look through a large dictionary
     if not types.is_dictionary(array.type):
         array = array.dictionary_encode()
-    places = array.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
-    if array.dictionary.null_count:
-        absent = np.append(array.dictionary.is_null().to_numpy(zero_copy_only=False), True)
-        places = np.where(absent[places], -1, places)
-    return places, array.dictionary
+    places, values = array.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False), array.dictionary
+    if len(values) > len(array):  # a slice of a few rows does not look through a large dictionary
+        used, places = np.unique(places, return_inverse=True)
+        absent = int(used.size > 0 and used[0] < 0)
+        places, values = places - absent, values.take(pyarrow().array(used[absent:]))
+    if values.null_count:
+        missing = np.append(values.is_null().to_numpy(zero_copy_only=False), True)
+        places = np.where(missing[places], -1, places)
+    return places, values
 
 
 def _text_hashes(array: Any, seed: int) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:

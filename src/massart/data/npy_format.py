@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from massart.data.chunk import Chunk, Position
 from massart.data.names import name_hash
 from massart.data.npy_columns import columns_of, is_float32, layout_of, with_columns
-from massart.data.npy_files import Header, Rows, header, rows_from
+from massart.data.npy_files import Header, Rows, header, rows_from, valid_text
 from massart.data.pipeline import in_order
 from massart.data.reading import Reading
 from massart.data.sources import Source
@@ -116,7 +116,7 @@ class _Converter:
             given = labels.values.reshape(-1)
         elif layout.label is not None:
             given = self._column(rows, layout.label)
-        y, label = _meaning(given, self.table)
+        y, label = _meaning(None if given is None else valid_text(given, self.table.where, first), self.table)
         weight = None if layout.weight is None else self._column(rows, layout.weight).astype(np.float64)
         return self.table.chunk(matrix, y, label, weight, self._source)
 
@@ -133,7 +133,8 @@ class _Converter:
             matrix.put(feature.first - len(waiting), waiting)
             waiting = []
             if feature.kind == "category":
-                hashes, present = _name_hashes(values, self.table.hashes[feature.first])
+                texts = valid_text(values, self.table.where, matrix.first)
+                hashes, present = _name_hashes(texts, self.table.hashes[feature.first])
                 matrix.varying[feature.first] = hashes
                 matrix.put(feature.first, [frozen(present.astype(self._dtype))])
             else:
@@ -189,7 +190,7 @@ def _labels_in_head(source: Source, of: Header, place: str | int | None) -> set[
     try:
         for first, rows in rows_from(source, of, 0, step, looking=True):
             column = rows[:, place] if isinstance(place, int) else rows if place is None else rows[place]
-            found.update(np.unique(column).tolist())
+            found.update(np.unique(valid_text(column, source.name, first)).tolist())
             if len(found) > 1 or found & NEGATIVE or first + step >= most:
                 break
     except InvalidDataError:  # what comes before the damage is handed out first

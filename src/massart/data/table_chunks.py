@@ -17,18 +17,21 @@ from massart.kernels.tables import put_column, put_eight_columns, to_csr
 
 __all__ = ["Matrix", "Table", "frozen", "is_importance", "rows_of_a_chunk"]
 
-_BYTES: Final = 1 << 22  # of a dense chunk
+_BYTES: Final = 1 << 22  # of a dense chunk, and
+_MOST_BYTES: Final = 1 << 26  # of one whose rows are long
 _NO_WEIGHT: Final = np.empty(0)
+_LONG: Final = 256  # characters of a label of which no more is shown
 _SMALLEST, _LARGEST = 1e-50, 1e50  # an importance other than 0
 
 
 def rows_of_a_chunk(width: int, most: int = 1 << 16) -> int:
-    """How many rows are 2 to 4 MB; a power of 2, at least 64.
+    """How many rows are 2 to 4 MB; a power of 2, at least 64 unless that is more than 64 MB.
 
-    >>> rows_of_a_chunk(1), rows_of_a_chunk(20), rows_of_a_chunk(100_000)
-    (65536, 16384, 64)
+    >>> rows_of_a_chunk(1), rows_of_a_chunk(20), rows_of_a_chunk(100_000), rows_of_a_chunk(1_000_000)
+    (65536, 16384, 64, 8)
     """
-    rows = min(most, max(64, _BYTES // (8 * max(1, width))))
+    size = 8 * max(1, width)
+    rows = min(most, max(1, min(64, _MOST_BYTES // size), _BYTES // size))
     return 1 << (rows.bit_length() - 1)
 
 
@@ -124,7 +127,9 @@ class Table:
             weight = _NO_WEIGHT
         end = Position(source, matrix.first + count, matrix.first + count)
         named = tuple(
-            Flaw(self.where, matrix.first + row + 1, *flaws[row], as_text(label(row)) if row in strange else None)
+            Flaw(
+                self.where, matrix.first + row + 1, *flaws[row], as_text(label(row))[:_LONG] if row in strange else None
+            )
             for row in sorted(flaws)
         )
         rows, spaces = values, self._spaces[:0]
