@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from massart.data.arrow_messages import CheckedMessages, MessageWalker
-from massart.data.limits import most_unpacked
+from massart.data.limits import TooLarge, most_unpacked
 from massart.data.parquet_pages import check_footer, check_group, leaves
 from massart.data.pipeline import in_order
 from massart.data.seekable import Seekable, seekable
@@ -118,6 +118,8 @@ def in_words(source: Source, row: int) -> Iterator[list[int]]:
         yield place
     except MassartError:
         raise
+    except TooLarge as error:
+        raise InvalidDataError(f"{source.name}: {error}") from None
     except (arrow.ArrowException, OSError, EOFError, ValueError, LookupError, TypeError, OverflowError) as error:
         said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:_SAID]
         raise InvalidDataError(

@@ -2,12 +2,14 @@
 
 Buffers of a message may be compressed, so that a few bytes become gigabytes, and parts of a schema may be used many
 times over. Messages are Flatbuffers (`Message.fbs` and `Schema.fbs` of Arrow's format, version 1); no more of them is
-read here than sizes, and PyArrow verifies the rest. A ValueError says what is wrong.
+read here than sizes, and PyArrow verifies the rest. A ValueError, or TooLarge, says what is wrong.
 """
 
 import struct
 from collections.abc import Callable
 from typing import IO, Any, Final
+
+from massart.data.limits import TooLarge
 
 __all__ = ["CheckedMessages", "MessageWalker", "check_schema"]
 
@@ -126,7 +128,7 @@ class _Checker:
             self._dictionaries[name] = before + size
             size = sum(self._dictionaries.values())
         if size > self.limit:
-            raise ValueError(f"a record batch unpacks to {size:,} bytes, more than {self.limit:,}: write smaller ones")
+            raise TooLarge(f"a record batch unpacks to {size:,} bytes, more than {self.limit:,}: write smaller ones")
 
 
 def _unpacked(batch: _Table, length: int, read: Callable[[int, int], bytes]) -> int:
@@ -235,7 +237,7 @@ class CheckedMessages:
             if len(metadata) == length:
                 _, body = self._checker.body(metadata)
                 if body > self._checker.limit:
-                    raise ValueError(
+                    raise TooLarge(
                         f"a message of {body:,} bytes, more than {self._checker.limit:,}: write smaller ones"
                     )
                 begin = len(whole)

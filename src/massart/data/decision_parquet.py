@@ -19,8 +19,8 @@ from massart.errors import InvalidDataError
 __all__ = ["MissingPyArrowError", "read_parquet", "write_parquet"]
 
 _GROUP = 8192  # rows of one row group that is written
-_ROWS = 256  # rows that are read at once
-_BYTES = 1 << 22  # and of which Python objects are made at once
+_ROWS = 256  # rows that are read at once, and
+_BYTES, _SOME = 1 << 22, 64  # bytes and rows of which Python objects are made at once
 
 
 def read_parquet(path: Path) -> Iterator[Decision]:
@@ -30,7 +30,7 @@ def read_parquet(path: Path) -> Iterator[Decision]:
     if not names:
         raise InvalidDataError(f"{source.name} has no columns: give a log of decisions")
     for first, batch in batches(source, names, 0, _ROWS):
-        step = max(1, min(batch.num_rows, _BYTES * batch.num_rows // max(1, batch.nbytes)))
+        step = max(1, min(_SOME, _BYTES * batch.num_rows // max(1, batch.nbytes)))
         for begin in range(0, batch.num_rows, step):
             for row, record in enumerate(rows_of(source, batch.slice(begin, step), first), first + begin + 1):
                 given = {name: value for name, value in record.items() if value is not None}

@@ -6,7 +6,15 @@ decompressed a block at a time. Everything else that a few bytes can make large 
 
 from typing import Final
 
-__all__ = ["LARGEST_IN_LOG", "MOST_ARMS", "MOST_COLUMNS", "MOST_ENTRIES", "SMALLEST_IN_LOG", "most_unpacked"]
+__all__ = [
+    "LARGEST_IN_LOG",
+    "MOST_ARMS",
+    "MOST_COLUMNS",
+    "MOST_ENTRIES",
+    "SMALLEST_IN_LOG",
+    "TooLarge",
+    "most_unpacked",
+]
 
 MOST_COLUMNS: Final = 1 << 20  # of a table, the elements of lists included
 MOST_ARMS: Final = 1 << 20  # of a decision
@@ -16,6 +24,10 @@ SMALLEST_IN_LOG: Final = 1e-30  # propensity, or weight
 
 _UNPACKED: Final = 1 << 30  # bytes that any file may unpack to at once, and
 _TIMES: Final = 16  # as many times its size
+
+
+class TooLarge(Exception):  # noqa: N818 - `arrow_files` makes an error of it, which knows the name
+    """A file asks for more memory than it may: what does, and what to do."""
 
 
 def most_unpacked(size: int | None) -> int:

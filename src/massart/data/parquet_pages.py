@@ -1,7 +1,8 @@
 """What the pages of a Parquet file say of their size, looked at before PyArrow unpacks them.
 
 A page of a few bytes may become two gigabytes, by compression or by repetition, and a list in it may have as many
-elements. Page headers are structs of Thrift's compact protocol (`parquet.thrift`). A ValueError says what is wrong.
+elements. Page headers are structs of Thrift's compact protocol (`parquet.thrift`). A ValueError, or
+TooLarge, says what is wrong.
 """
 
 import base64
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from typing import IO, Any, Final, NamedTuple
 
 from massart.data.arrow_messages import check_schema
-from massart.data.limits import most_unpacked
+from massart.data.limits import TooLarge, most_unpacked
 
 __all__ = ["check_footer", "check_group", "leaves"]
 
@@ -94,7 +95,7 @@ def check_group(file: IO[bytes], size: int, group: Any, columns: list[tuple[int,
             largest, values = max(largest, page.size), values + page.values
         total += largest + dictionary + (_VALUE * values if is_list else 0)
         if total > limit:
-            raise ValueError(
+            raise TooLarge(
                 f"its pages unpack to more than {limit:,} bytes in memory: write smaller row groups or pages"
             )
 

@@ -142,7 +142,7 @@ _TYPES: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "separator": (lambda value: value in (",", "\t", ";", "|"), "a comma, tab, semicolon or bar"),
     "bits": (_is_whole, "a whole number"),
     "features": (_is_whole, "a whole number"),
-    "columns": (_are_texts, "a list of texts"),
+    "columns": (lambda value: _are_texts(value) and len(value) > 0, "a list of texts"),
     "crossings": (
         lambda value: _are_texts(value) and all(map(_CROSSING.fullmatch, value)),
         "two or three letters each",

@@ -15,7 +15,7 @@ from massart.data.table_labels import UNKNOWN, Labels, as_bytes, as_text
 from massart.kernels import flaws as flaw
 from massart.kernels.tables import put_column, put_eight_columns, to_csr
 
-__all__ = ["Matrix", "Table", "frozen", "is_importance", "rows_of_a_chunk"]
+__all__ = ["Matrix", "Table", "converted", "frozen", "is_importance", "rows_of_a_chunk"]
 
 _BYTES: Final = 1 << 22  # of a dense chunk, and
 _MOST_BYTES: Final = 1 << 26  # of one whose rows are long
@@ -51,6 +51,12 @@ def frozen(values: NDArray[Any]) -> NDArray[Any]:
     view = values.view()
     view.flags.writeable = False
     return view
+
+
+def converted(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Contiguous numbers of a type, read-only; those it does not have become NaN or infinite, and flaws later on."""
+    with np.errstate(invalid="ignore", over="ignore"):  # a signalling NaN is but a NaN
+        return frozen(np.ascontiguousarray(values, dtype))
 
 
 @dataclass(eq=False)
@@ -171,7 +177,7 @@ class Table:
         for row, found in matrix.flaws.items():
             flaws.setdefault(row, found)
         if matrix.large:
-            large = ~(np.abs(matrix.values.astype(np.float64)) <= flaw.LARGEST)
+            large = ~(np.abs(converted(matrix.values, np.float64)) <= flaw.LARGEST)
             for row in np.flatnonzero(large.any(axis=1)).tolist():
                 j = int(np.argmax(large[row]))
                 value = matrix.values[row, j]
