@@ -309,12 +309,14 @@ def test_whole_row_groups_are_skipped_without_being_decoded(tmp_path, monkeypatc
     asked = []
     decoded = arrow_files._decoded
     monkeypatch.setattr(
-        arrow_files, "_decoded", lambda file, groups, *rest: asked.append(groups) or decoded(file, groups, *rest)
+        arrow_files,
+        "_decoded",
+        lambda file, opened, group, *rest: asked.append(group) or decoded(file, opened, group, *rest),
     )
     for start in (73, 77):
         rows, *_ = read_all(arrow_format, source, reading, Position(0, start, start))
         assert [row[0] for row in rows] == list(range(start, 100))
-        assert asked[-1][0] == start // 7
+        assert asked[-1] == start // 7
 
 
 def test_prediction_matches_columns_by_name(tmp_path):

@@ -8,12 +8,18 @@ import pytest
 
 from massart.data import crossing
 from massart.data.chunk import Chunk
-from massart.data.crossing import check_crossings, crossed, crossed_whole
+from massart.data.crossing import check_crossings, crossed
+from massart.data.crossing import crossed_whole as crossed_parts
 from massart.data.reading import Reading
 from massart.data.text_format import parse_block
 from massart.errors import InvalidParameterError
 
 FNV = 16777619
+
+
+def crossed_whole(chunk: Chunk) -> Chunk:
+    (whole,) = crossed_parts(chunk)
+    return whole
 
 
 def rows_of(chunk: Chunk) -> list[dict[int, float]]:

@@ -58,14 +58,16 @@ def test_our_own_formats_give_back_exactly_what_was_written(tmp_path, kind, name
 
 @pytest.mark.parametrize("name", ["log.vw", "log.dsjson", "log.vw.gz"])
 def test_the_formats_of_others_keep_what_they_can_hold(tmp_path, name):
-    written = [Decision(d.contexts, d.arm, d.probability, d.reward, event_id="a b|c") for d in decisions()]
+    written = [
+        Decision(d.contexts, d.arm, d.probability, d.reward, event_id=f"a b|c{i}") for i, d in enumerate(decisions())
+    ]
     write_decisions(written, tmp_path / name)
-    for mine, other in zip(DecisionLog(tmp_path / name).read(), written, strict=True):
+    for i, (mine, other) in enumerate(zip(DecisionLog(tmp_path / name).read(), written, strict=True)):
         assert (mine.arm, mine.arms, mine.reward) == (other.arm, other.arms, other.reward)
         assert mine.probability == other.probability
         for row, values in zip(mine.contexts.toarray(), other.contexts, strict=True):
             assert sorted(row[row != 0]) == sorted(values[values != 0])  # columns are hashed, values stay
-        assert mine.event_id == ("a_b_c" if "vw" in name else "a b|c")
+        assert mine.event_id == (f"a_b_c{i}" if "vw" in name else f"a b|c{i}")
 
 
 def test_the_format_is_found_without_its_suffix(tmp_path):
@@ -182,7 +184,7 @@ def test_damaged_files_are_refused(tmp_path):
     write_decisions(decisions(), tmp_path / "log.parquet")
     content = (tmp_path / "log.parquet").read_bytes()
     (tmp_path / "log.parquet").write_bytes(content[:-20])
-    with pytest.raises(InvalidDataError, match="not a Parquet file"):
+    with pytest.raises(InvalidDataError, match="not a Parquet or Arrow file"):
         DecisionLog(tmp_path / "log.parquet").read()
 
 

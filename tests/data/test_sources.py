@@ -335,7 +335,8 @@ class TestFinding:
             write(tmp_path, b"1\n", name)
         assert self.names([tmp_path / "c.csv", f"{tmp_path}/?.svm"]) == ["c.csv", "a.svm", "b.svm"]
         assert self.names(f"{tmp_path}/[1].svm") == ["[1].svm"]  # a file of that name comes before the pattern
-        assert self.names([tmp_path / "a.svm", tmp_path / "a.svm"]) == ["a.svm", "a.svm"]
+        with pytest.raises(InvalidDataError, match="named twice"):
+            find_sources([tmp_path / "a.svm", tmp_path / "a.svm"])
         with pytest.raises(InvalidDataError, match=r"no file matches .*\*\.vw"):
             find_sources(f"{tmp_path}/*.vw")
         for name in (str(tmp_path / "d.svm"), ""):

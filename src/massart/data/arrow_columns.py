@@ -1,18 +1,22 @@
 """What becomes of the types of Arrow: numbers, names that are hashed, vectors of numbers, or nothing."""
 
+import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.data.arrow_files import pyarrow
-from massart.data.table_chunks import Matrix, frozen
+from massart.data.limits import TooLarge
+from massart.data.table_chunks import Matrix, converted, frozen
 from massart.data.table_columns import Feature, Kind
 from massart.data.table_labels import as_bytes
 from massart.kernels.tables import hash_texts, put_block
 
 __all__ = ["distinct", "is_float32", "is_text", "kind_of", "name_hashes", "numbers_of", "put_vectors"]
+
+_TEXT: Final = 1 << 26  # bytes of text that are written out at once
 
 Numbers = Callable[[Any], NDArray[Any]]
 
@@ -48,7 +52,7 @@ def numbers_of(of: Any, dtype: np.dtype[Any]) -> Numbers:
     def numbers(array: Any) -> NDArray[Any]:
         if first is not None:
             array = array.cast(first)
-        return frozen(array.to_numpy(zero_copy_only=False).astype(dtype, copy=False))
+        return converted(array.to_numpy(zero_copy_only=False), dtype)
 
     return numbers
 
@@ -111,18 +115,40 @@ def is_text(of: Any) -> bool:
 
 def _encoded(array: Any) -> tuple[NDArray[np.int64], Any]:
     types = pyarrow("types")
-    if types.is_dictionary(array.type) and len(array.dictionary) > len(array):
-        array = array.dictionary_decode()  # a slice of a few rows does not look through a large dictionary
+    if _is_view(array.type):
+        if len(array) and int(_ends(array)[-1]) > _TEXT:
+            raise TooLarge("labels that are very long; write -1 and 1")
+        array = array.cast(pyarrow().large_binary())
     if not types.is_dictionary(array.type):
         array = array.dictionary_encode()
-    places = array.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
-    if array.dictionary.null_count:
-        absent = np.append(array.dictionary.is_null().to_numpy(zero_copy_only=False), True)
-        places = np.where(absent[places], -1, places)
-    return places, array.dictionary
+    places, values = array.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False), array.dictionary
+    if len(values) > len(array):  # a slice of a few rows does not look through a large dictionary
+        used, places = np.unique(places, return_inverse=True)
+        absent = int(used.size > 0 and used[0] < 0)
+        places, values = places - absent, values.take(pyarrow().array(used[absent:]))
+    if values.null_count:
+        missing = np.append(values.is_null().to_numpy(zero_copy_only=False), True)
+        places = np.where(missing[places], -1, places)
+    return places, values
+
+
+def _is_view(of: Any) -> bool:
+    types = pyarrow("types")
+    return bool(types.is_string_view(of) or types.is_binary_view(of))
+
+
+def _ends(array: Any) -> NDArray[np.int64]:
+    """How many bytes an array of views has up to each row, were they written one after the other."""
+    views = np.frombuffer(array.buffers()[1], np.int32, 4 * len(array), 16 * array.offset)
+    return np.cumsum(views[::4], dtype=np.int64)
 
 
 def _text_hashes(array: Any, seed: int) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    if _is_view(array.type) and len(array) > 1 and int((ends := _ends(array))[-1]) > _TEXT:
+        # Rows may share their bytes, which are written out a part at a time.
+        cuts = [0, *(np.flatnonzero(np.diff(ends // _TEXT)) + 1).tolist(), len(array)]
+        parts = [_text_hashes(array.slice(a, b - a), seed) for a, b in itertools.pairwise(cuts)]
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
     array = array.cast(pyarrow().large_binary())
     hashes = np.empty(len(array), np.uint32)
     _, where, what = array.buffers()

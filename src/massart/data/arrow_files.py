@@ -1,26 +1,32 @@
 """Parquet and Arrow files as record batches, from any row on.  PyArrow is imported when it is needed.
 
 Parquet is read page by page, so memory does not grow with its row groups. The Arrow formats, file (Feather) and
-stream, are both read from front to back, which works on pipes; memory holds one record batch of the file.
+stream, are both read from front to back, which works on pipes; memory holds one record batch of the file. What a file
+says of its sizes is checked before PyArrow takes memory for it (`arrow_messages`, `parquet_pages`).
 """
 
 import importlib
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
+from massart.data.arrow_messages import CheckedMessages, MessageWalker
+from massart.data.limits import TooLarge, most_unpacked
+from massart.data.parquet_pages import check_footer, check_group, leaves
 from massart.data.pipeline import in_order
-from massart.data.seekable import seekable
+from massart.data.seekable import Seekable, seekable
 from massart.data.sources import Source
 from massart.errors import InvalidDataError, MassartError
 
-__all__ = ["Batch", "MissingPyArrowError", "batches", "pyarrow", "schema"]
+__all__ = ["Batch", "MissingPyArrowError", "batches", "fields", "in_words", "pyarrow", "rows_of", "schema"]
 
 _BUFFERS: Final = 1 << 25  # bytes of Parquet pages that are held for all columns together
 _LARGEST_BUFFER, _SMALLEST_BUFFER = 1 << 16, 1 << 14  # and for one of them: in the processor's cache, it is faster
 _LANE: Final = 4  # columns that are worth a thread
 _LOOK: Final = 1 << 20  # bytes of a pipe within which its schema must end
+_SAID: Final = 300  # characters of what PyArrow says
+_LEAST_COLUMN: Final = 16  # bytes that the description of a column takes, at the least
 
 
 class MissingPyArrowError(MassartError, ImportError):
@@ -56,12 +62,28 @@ def schema(source: Source) -> Any:
     >>> names, [(batch.first, batch.columns.num_rows) for batch in rest]
     (['y', 'x'], [(1, 1)])
     """
-    with _words(source, 0):
+    with in_words(source, 0):
         if _is_parquet(source):
             with _parquet(source, None) as (file, _):
-                return file.schema_arrow
-        with _stream(source, None, looking=True) as (reader, _):
-            return reader.schema
+                found = file.schema_arrow
+        else:
+            with _stream(source, None, looking=True) as (reader, _, _):
+                found = reader.schema
+        for entry in found:  # names need not be UTF-8, which shows when they are looked at
+            str(entry.type), entry.name.encode()
+        return found
+
+
+def fields(source: Source) -> list[tuple[str, Any]]:
+    """The name and type of each column."""
+    return [(entry.name, entry.type) for entry in schema(source)]
+
+
+def rows_of(source: Source, batch: Any, row: int) -> list[dict[str, Any]]:
+    """The rows of a batch as Python objects."""
+    with in_words(source, row):
+        found: list[dict[str, Any]] = batch.to_pylist()
+        return found
 
 
 def batches(
@@ -74,7 +96,7 @@ def batches(
     `looking`: rows at the beginning of a pipe, which can be read afterwards.
     """
     found = _parquet_batches if _is_parquet(source) else _stream_batches
-    with _words(source, start) as place:
+    with in_words(source, start) as place:
         for first, batch in found(source, names, start, rows, lanes=lanes, looking=looking):
             if first + batch.num_rows > start:
                 skipped = max(0, start - first)
@@ -88,30 +110,41 @@ def _is_parquet(source: Source) -> bool:
 
 
 @contextmanager
-def _words(source: Source, row: int) -> Iterator[list[int]]:
-    """What PyArrow says of a file, in a sentence."""
+def in_words(source: Source, row: int) -> Iterator[list[int]]:
+    """What PyArrow says of a file, in a sentence; the list that is given is the row before which all was well."""
     arrow = pyarrow()
     place = [row]
     try:
         yield place
     except MassartError:
         raise
-    except (arrow.ArrowException, OSError, EOFError, ValueError, LookupError) as error:
-        said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    except TooLarge as error:
+        raise InvalidDataError(f"{source.name}: {error}") from None
+    except (arrow.ArrowException, OSError, EOFError, ValueError, LookupError, TypeError, OverflowError) as error:
+        said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:_SAID]
         raise InvalidDataError(
             f"{source.name}: not a Parquet or Arrow file, or damaged after row {place[0]:,} ({said}); copy it again"
         ) from None
 
 
 @contextmanager
-def _parquet(source: Source, wanted: int | None) -> Iterator[Any]:
-    """(ParquetFile, Seekable), with buffers for the `wanted` number of columns."""
+def _parquet(source: Source, wanted: int | None, texts: list[str] | None = None) -> Iterator[Any]:
+    """(ParquetFile, Seekable), with buffers for the `wanted` number of columns; `texts` come as dictionaries."""
     with seekable(source) as opened:
         arrow, parquet = pyarrow(), pyarrow("parquet")
-        size = max(_SMALLEST_BUFFER, min(_LARGEST_BUFFER, _BUFFERS // max(1, wanted or 1)))
+        buffer = max(_SMALLEST_BUFFER, min(_LARGEST_BUFFER, _BUFFERS // max(1, wanted or 1)))
+        check_footer(opened.file, opened.size)
         # Not mapped: a file that is cut while it is read must be an error, not the end of the process.
         raw = arrow.OSFile(str(opened.path)) if opened.path is not None else arrow.PythonFile(opened.file, "r")
-        with parquet.ParquetFile(raw, buffer_size=size, pre_buffer=False, page_checksum_verification=True) as file:
+        options: dict[str, Any] = {
+            "buffer_size": buffer,
+            "pre_buffer": False,
+            "page_checksum_verification": True,
+            "read_dictionary": texts,
+            "thrift_string_size_limit": max(1 << 10, min(1 << 27, opened.size)),
+            "thrift_container_size_limit": max(1 << 10, min(1 << 24, opened.size // _LEAST_COLUMN)),
+        }
+        with parquet.ParquetFile(raw, **options) as file:
             yield file, opened
 
 
@@ -119,33 +152,58 @@ def _parquet_batches(
     source: Source, names: list[str], start: int, rows: int, *, lanes: int, looking: bool
 ) -> Iterator[tuple[int, Any]]:
     lanes = max(1, min(lanes, len(names) // _LANE))
-    with _parquet(source, len(names)) as (file, opened):
+    with _parquet(source, None) as (file, _):
+        texts = _texts(file.schema_arrow, names)
+    with _parquet(source, len(names), texts) as (file, opened):
         group = first = 0
-        total = file.metadata.num_rows
+        total = max(1, file.metadata.num_rows)
         while group < file.num_row_groups and first + file.metadata.row_group(group).num_rows <= start:
             first += file.metadata.row_group(group).num_rows
             group += 1
         if first < start and group == file.num_row_groups:
             raise _too_short(source, first, start)
-        groups = list(range(group, file.num_row_groups))
         if lanes == 1 or opened.path is None:
-            found = _decoded(file, groups, names, rows)
+            found = _decoded(file, opened, group, names, rows)
         else:
             shares = [names[lane::lanes] for lane in range(lanes)]
-            found = _side_by_side([_own_file(source, groups, share, rows) for share in shares])
+            found = _side_by_side([_own_file(source, group, share, texts, rows) for share in shares])
         for batch in found:
             yield first, batch
             first += batch.num_rows
             opened.report(first / total)
 
 
-def _decoded(file: Any, groups: list[int], names: list[str], rows: int) -> Iterator[Any]:
-    yield from file.iter_batches(rows, row_groups=groups, columns=names, use_threads=False)
+def _decoded(file: Any, opened: Seekable, group: int, names: list[str], rows: int) -> Iterator[Any]:
+    """The rows from a row group on; each group is checked before PyArrow comes to it."""
+    columns, groups = leaves(file.schema, names), range(group, file.num_row_groups)
+    made = file.iter_batches(rows, row_groups=list(groups), columns=names, use_threads=False)
+    reached = done = 0
+    for number in groups:
+        about = file.metadata.row_group(number)
+        check_group(opened.file, opened.size, about, columns)
+        reached += about.num_rows
+        while done + rows <= reached and (batch := next(made, None)) is not None:
+            yield _valid(batch)
+            done += batch.num_rows
+    yield from map(_valid, made)
 
 
-def _own_file(source: Source, groups: list[int], names: list[str], rows: int) -> Iterator[Any]:
-    with _parquet(source, len(names)) as (file, _):
-        yield from _decoded(file, groups, names, rows)
+def _valid(batch: Any) -> Any:
+    """The batch itself: offsets and places in dictionaries are followed by compiled code, which does not look."""
+    batch.validate(full=True)
+    return batch
+
+
+def _texts(schema: Any, names: list[str]) -> list[str]:
+    """Which of the columns are text: a few long values that come again and again are to stay a few."""
+    types, wanted = pyarrow("types"), set(names)
+    tests = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return [entry.name for entry in schema if entry.name in wanted and any(test(entry.type) for test in tests)]
+
+
+def _own_file(source: Source, group: int, names: list[str], texts: list[str], rows: int) -> Iterator[Any]:
+    with _parquet(source, len(names), [name for name in texts if name in names]) as (file, opened):
+        yield from _decoded(file, opened, group, names, rows)
 
 
 def _side_by_side(shares: list[Iterator[Any]]) -> Iterator[Any]:
@@ -156,8 +214,11 @@ def _side_by_side(shares: list[Iterator[Any]]) -> Iterator[Any]:
 
 
 @contextmanager
-def _stream(source: Source, fields: list[int] | None, *, looking: bool) -> Iterator[Any]:
-    """(RecordBatchReader, report): the file format is the stream format between two marks."""
+def _stream(source: Source, wanted: list[int] | None, *, looking: bool) -> Iterator[Any]:
+    """(RecordBatchReader, report, look): the file format is the stream format between two marks.
+
+    `look` is to be called before each batch is read.
+    """
     arrow, ipc = pyarrow(), pyarrow("ipc")
     start = source.head(8)
     if not start:
@@ -165,31 +226,42 @@ def _stream(source: Source, fields: list[int] | None, *, looking: bool) -> Itera
     if start[:4] == b"FEA1":
         raise InvalidDataError(f"{source.name} is Feather version 1: write it again with pyarrow.feather")
     offset = 8 if start[:6] == b"ARROW1" else 0
-    options = ipc.IpcReadOptions(included_fields=fields)
+    options = ipc.IpcReadOptions(included_fields=wanted)
+    limit = most_unpacked(source.size)
     if looking and source.is_pipe:
-        yield ipc.open_stream(arrow.BufferReader(source.head(_LOOK)[offset:]), options=options), lambda: None
+        seen = CheckedMessages(io.BytesIO(source.head(_LOOK)[offset:]), limit)
+        yield ipc.open_stream(arrow.PythonFile(seen, "r"), options=options), lambda: None, lambda: None
         return
     with source.stream(offset) as stream:
         stored = stream.stored
         if stream.compression is None and stored.size is not None and source.path is not None:
-            with arrow.OSFile(str(source.path)) as file:
+            with arrow.OSFile(str(source.path)) as file, source.path.open("rb") as beside:
                 file.seek(offset)
-                yield ipc.open_stream(file, options=options), lambda: setattr(stored, "taken", file.tell())
+                look = MessageWalker(beside, offset, stored.size, limit).to_next_batch
+                look()  # a schema comes before the first batch
+                again = iter((None,))  # which was looked at already
+
+                def once() -> None:
+                    if next(again, look) is look:
+                        look()
+
+                yield ipc.open_stream(file, options=options), lambda: setattr(stored, "taken", file.tell()), once
         else:
             with io.BufferedReader(stream, 1 << 16) as buffered:
-                yield ipc.open_stream(arrow.PythonFile(buffered, "r"), options=options), lambda: None
+                checked = arrow.PythonFile(CheckedMessages(buffered, limit), "r")
+                yield ipc.open_stream(checked, options=options), lambda: None, lambda: None
 
 
 def _stream_batches(
     source: Source, names: list[str], start: int, rows: int, *, lanes: int, looking: bool
 ) -> Iterator[tuple[int, Any]]:
     whole = schema(source).names
-    fields = [whole.index(name) for name in names]
-    with _stream(source, fields, looking=looking) as (reader, report):
+    wanted = [whole.index(name) for name in names]
+    with _stream(source, wanted, looking=looking) as (reader, report, look):
         first = 0
-        while (batch := _next(reader)) is not None:
+        while (batch := _next(reader, look)) is not None:
             if first + batch.num_rows > start:
-                batch.validate(full=True)  # offsets are followed by compiled code, which does not look
+                _valid(batch)
             yield first, batch
             first += batch.num_rows
             report()
@@ -204,8 +276,9 @@ def _too_short(source: Source, rows: int, start: int) -> InvalidDataError:
     )
 
 
-def _next(reader: Any) -> Any:
+def _next(reader: Any, look: Callable[[], None]) -> Any:
     try:
+        look()
         return reader.read_next_batch()
     except StopIteration:
         return None

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.data import arrow_columns
-from massart.data.arrow_files import Batch, batches, pyarrow, schema
+from massart.data.arrow_files import Batch, batches, in_words, pyarrow, schema
 from massart.data.chunk import Chunk, Position
 from massart.data.pipeline import in_order
 from massart.data.reading import Reading
@@ -57,18 +57,17 @@ def doubts(source: Source, reading: Reading, asked: Sequence[str]) -> list[str]:
     names = [name for name in reading.categorical if name in texts and name not in asked]
     if not names:
         return []
+    found = []
     try:
         batch = next(batches(source, names, 0, _LOOKED_AT, looking=True), None)
+        for name in names if batch is not None else ():
+            column = batch.columns.column(batch.columns.schema.names.index(name))
+            with in_words(source, 0):
+                places, values = arrow_columns.distinct(column)
+            own = [value for value in (values[place] for place in places.tolist() if place >= 0) if value]
+            found.append(doubt(source.name, name, own, (0, 0), _REMEDY))
     except InvalidDataError:  # damage is reported where it is reached
-        batch = None
-    if batch is None:
         return []
-    found = []
-    for name in names:
-        column = batch.columns.column(batch.columns.schema.names.index(name))
-        places, values = arrow_columns.distinct(column)
-        own = [value for value in (values[place] for place in places.tolist() if place >= 0) if value]
-        found.append(doubt(source.name, name, own, (0, 0), _REMEDY))
     return [words for words in found if words is not None]
 
 
@@ -94,7 +93,7 @@ class _Converter:
     def __init__(self, source: Source, columns: list[Column], reading: Reading, number: int, *, labelled: bool) -> None:
         layout = choose(columns, reading, source.name, labelled=labelled)
         self.table = Table(columns, layout, reading, source.name, labelled=labelled)
-        self._columns, self._source = columns, number
+        self._columns, self._source, self._file = columns, number, source
         used = [layout.label, layout.weight, *(feature.column for feature in layout.features)]
         self.names = [columns[one].name for one in dict.fromkeys(used) if one is not None]
         types = {entry.name: entry.type for entry in schema(source)}
@@ -113,6 +112,10 @@ class _Converter:
         }
 
     def __call__(self, batch: Batch) -> Chunk:
+        with in_words(self._file, batch.first):
+            return self._chunk(batch)
+
+    def _chunk(self, batch: Batch) -> Chunk:
         layout = self.table.layout
         arrays = dict(zip(batch.columns.schema.names, batch.columns.columns, strict=True))
         matrix = Matrix(np.empty((batch.columns.num_rows, layout.width), self._dtype), batch.first)
@@ -167,7 +170,8 @@ def _columns(source: Source, schema: Any) -> list[Column]:
 def _first_length(source: Source, name: str) -> int:
     """The size of the first list in a column; 0 if the first rows have none."""
     for batch in batches(source, [name], 0, 1024, looking=True):
-        lengths = batch.columns.column(0).drop_null().value_lengths().to_numpy(zero_copy_only=False)
+        with in_words(source, batch.first):
+            lengths = batch.columns.column(0).drop_null().value_lengths().to_numpy(zero_copy_only=False)
         if lengths.size:
             return int(lengths[0])
         if batch.first >= _HEAD:
@@ -180,7 +184,8 @@ def _labels_in_head(source: Source, name: str, *, words: bool) -> set[Any]:
     found: set[Any] = set()
     try:
         for batch in batches(source, [name], 0, _HEAD, looking=True):
-            places, values = arrow_columns.distinct(batch.columns.column(0))
+            with in_words(source, batch.first):
+                places, values = arrow_columns.distinct(batch.columns.column(0))
             found.update(values[place] for place in np.unique(places).tolist() if place >= 0)
             if len(found) > 1 or found & NEGATIVE or batch.first >= _MOST_HEAD:
                 break

@@ -64,13 +64,23 @@ def crossed(chunk: Chunk) -> Iterator[Chunk]:
         yield replace(_part(chunk, 0, 0, buffer), flaws=tuple(sorted(flaws, key=lambda flaw: flaw.line)))
 
 
-def crossed_whole(chunk: Chunk) -> Chunk:
-    """The chunk with all its products written out, for who wants a matrix."""
+def crossed_whole(chunk: Chunk) -> Iterator[Chunk]:
+    """The chunk with all its products written out, for who wants a matrix; in several where they are very many."""
     if not chunk.crossings:
-        return chunk
-    parts = [replace(part, rows=tuple(array.copy() for array in part.rows)) for part in crossed(chunk)]
-    if not parts:
-        return replace(chunk, spaces=chunk.spaces[:0], crossings=())
+        yield chunk
+        return
+    waiting: list[Chunk] = []
+    size = 0
+    for part in crossed(chunk):
+        if waiting and size + part.rows[0].size > _LARGEST:
+            yield _joined(waiting)
+            waiting, size = [], 0
+        waiting.append(replace(part, rows=tuple(array.copy() for array in part.rows)))
+        size += part.rows[0].size
+    yield _joined(waiting) if waiting else replace(chunk, spaces=chunk.spaces[:0], crossings=())
+
+
+def _joined(parts: list[Chunk]) -> Chunk:
     starts = np.cumsum([0, *(part.rows[0].size for part in parts)]).astype(np.uint32)
     indptr = [part.rows[2][1:] + start for part, start in zip(parts, starts, strict=False)]
     rows = (
@@ -78,13 +88,14 @@ def crossed_whole(chunk: Chunk) -> Chunk:
         np.concatenate([part.rows[1] for part in parts]),
         np.concatenate([np.zeros(1, np.uint32), *indptr]),
     )
+    last = parts[-1]
     return replace(
-        parts[-1],
+        last,
         rows=rows,
         y=np.concatenate([part.y for part in parts]),
         weight=np.concatenate([part.weight for part in parts]),
         lines=np.concatenate([part.lines for part in parts]),
-        tags=None if chunk.tags is None else tuple(tag for part in parts for tag in part.tags or ()),
+        tags=None if last.tags is None else tuple(tag for part in parts for tag in part.tags or ()),
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.data.csv_head import Head
+from massart.data.limits import MOST_COLUMNS
 from massart.data.names import name_hash
 from massart.data.reading import Reading
 from massart.data.table_columns import Column, asked_columns, choose, doubt, has_comma, missing, settled
@@ -189,6 +190,9 @@ def _place(number: str, where: str) -> int:
 def _numbered(head: Head, reading: Reading, where: str, *, labelled: bool) -> _Places:
     """The columns of a file without names: all there were, or all but the label, or only the features."""
     count = len(reading.columns or ())
+    for asked in (reading.label, reading.weight, *reading.ignore):
+        if asked is not None and not (asked.isdecimal() and 1 <= int(asked[:9]) <= MOST_COLUMNS):
+            raise InvalidDataError(f"{where} has no line of names in which there could be a column {asked!r}")
     label, weight, *ignored = (
         None if n is None else _place(n, where) for n in (reading.label, reading.weight, *reading.ignore)
     )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.data.sources import Source
-from massart.data.table_columns import LABELS, has_comma
+from massart.data.table_columns import LABELS, check_columns, has_comma
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels.csv_fields import A_NUMBER, WORDS, cut_records, find_fields
 
@@ -135,6 +135,7 @@ def look(source: Source, separator: str | None, decimal: str | None = None) -> H
     head = Head(text, found, offset)
     if not len(head):
         raise InvalidDataError(f"{source.name} has no line that can be read as CSV: is a quote never closed?")
+    check_columns(int(head.widths.max()), source.name)
     return head
 
 

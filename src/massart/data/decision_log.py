@@ -7,8 +7,8 @@
 | `jsonl` | massart's own records, one per line | `massart.data.records` |
 | `parquet` | the same records as columns | `massart.data.decision_parquet` |
 
-Text may be gzipped.  A flawed line is refused with file, line and field; nothing that was read before it should be
-used, and `massart.evaluation` does not.
+Text may be compressed with gzip, zstd or bz2.  A flawed line is refused with file, line and field; nothing that was
+read before it should be used, and `massart.evaluation` does not.
 """
 
 import contextlib
@@ -21,24 +21,30 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
+from massart.data.blocks import blocks
 from massart.data.decision_parquet import read_parquet, write_parquet
 from massart.data.decisions import Decision, DecisionBatch
 from massart.data.dsjson import decision_to_dsjson, read_dsjson
 from massart.data.log_checks import LogChecker, refuse
+from massart.data.log_survey import LogSurvey
 from massart.data.records import decision_of, record, record_of
+from massart.data.sources import Source
 from massart.data.vw_cb_text import decision_to_text, read_text
 from massart.errors import InvalidDataError, InvalidParameterError
 
 __all__ = ["LOG_FORMATS", "DecisionLog", "detect_format", "write_decisions"]
 
 LOG_FORMATS = ("vw", "dsjson", "jsonl", "parquet")
+_BATCH = 1 << 26  # bytes of a batch, unless one decision takes more
 _SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".dsjson": "dsjson", ".vw": "vw", ".txt": "vw", ".dat": "vw"}
 
 
 class DecisionLog:
     """A log that can be read again and again, in batches; a decision is checked before it is handed out.
 
-    After a reading, `skipped` counts what was left out and why (decisions that never got a reward).
+    After a reading, `skipped` counts what was left out and why (decisions that never got a reward, or that repeat an
+    earlier one), and `warnings` has sentences about the log as a whole. A batch has at most `batch_size` decisions, and
+    fewer where these are large.
 
     >>> import numpy as np, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -62,30 +68,36 @@ class DecisionLog:
         self.format = detect_format(self.path) if log_format == "auto" else log_format
         self.batch_size = batch_size
         self.skipped: Counter[str] = Counter()
+        self.warnings: tuple[str, ...] = ()
 
     def decisions(self) -> Iterator[Decision]:
         """One by one; raises at the end if the propensity of any was impossible, which are not handed out."""
         self.skipped.clear()
-        source = str(self.path)
-        checker = LogChecker(source)
+        self.warnings = ()
+        source = Source(self.path).name
+        checker, survey = LogChecker(source), LogSurvey()
         readers: dict[str, Callable[[], Iterator[Decision]]] = {
             "vw": lambda: read_text(_lines(self.path), source, self.skipped),
             "dsjson": lambda: read_dsjson(_lines(self.path), source, self.skipped),
             "jsonl": lambda: _records(self.path, source),
-            "parquet": lambda: read_parquet(self.path, self.batch_size),
+            "parquet": lambda: read_parquet(self.path),
         }
         for decision in readers[self.format]():
-            if checker.sound(decision):
+            if checker.sound(decision) and not survey.is_repeat(decision):
                 yield decision
         checker.finish()
+        self.skipped.update(survey.repeated)
+        self.warnings = tuple(survey.warnings())
 
     def __iter__(self) -> Iterator[DecisionBatch]:
         waiting: list[Decision] = []
+        size = 0
         for decision in self.decisions():
             waiting.append(decision)
-            if len(waiting) == self.batch_size:
+            size += decision.nbytes
+            if len(waiting) == self.batch_size or size > _BATCH:
                 yield DecisionBatch.of(waiting)
-                waiting = []
+                waiting, size = [], 0
         if waiting:
             yield DecisionBatch.of(waiting)
 
@@ -96,14 +108,14 @@ class DecisionLog:
 
 def detect_format(path: Path) -> str:
     """The format of a file from how it begins, its name where that does not tell."""
-    with path.open("rb") as file:
-        if file.read(4) == b"PAR1":
-            return "parquet"
+    source = Source(path)
+    if source.head(4) == b"PAR1":
+        return "parquet"
     for number, text in _lines(path):
         if not text.strip():
             continue
         if text.lstrip().startswith("{"):
-            fields = record(text, str(path), number)
+            fields = record(text, source.name, number)
             return "dsjson" if {"c", "_label_cost", "EventId", "RewardValue"} & set(fields) else "jsonl"
         if "|" in text:
             return "vw"
@@ -111,7 +123,7 @@ def detect_format(path: Path) -> str:
     if path.suffix.lower() in _SUFFIXES:
         return _SUFFIXES[path.suffix.lower()]
     raise InvalidDataError(
-        f"{path}: its format cannot be told from its first line; name one of {', '.join(LOG_FORMATS)}"
+        f"{source.name}: its format cannot be told from its first line; name one of {', '.join(LOG_FORMATS)}"
     )
 
 
@@ -167,17 +179,15 @@ def _records(path: Path, source: str) -> Iterator[Decision]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines, without line ends and byte order mark."""
-    with path.open("rb") as raw:
-        zipped = raw.read(2) == b"\x1f\x8b"
-    file: IO[bytes]
-    with gzip.open(path, "rb") if zipped else path.open("rb") as file:  # type: ignore[assignment]
-        number = 0
-        try:
-            for number, line in enumerate(file, start=1):
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                yield number, text.rstrip("\r\n")
-        except UnicodeDecodeError:
-            refuse(str(path), number, "line", "it is not UTF-8", "save the file as UTF-8")
-        except (gzip.BadGzipFile, EOFError):
-            refuse(str(path), number + 1, "line", "the gzip file is damaged or cut off here", "copy it again")
+    """Numbered lines, without line ends and byte order mark; one that is too long is refused."""
+    source = Source(path)
+    for block in blocks(source):
+        if block.flaws:
+            first = block.flaws[0]
+            refuse(first.source, first.line, "line", first.words, "log fewer features, or fewer arms, per decision")
+        for number, line in enumerate(block.text.tobytes().removesuffix(b"\n").split(b"\n"), start=block.line + 1):
+            try:
+                text = line.decode()
+            except UnicodeDecodeError:
+                refuse(source.name, number, "line", "it is not UTF-8", "save the file as UTF-8")
+            yield number, text.rstrip("\r")

@@ -10,32 +10,31 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from massart.data.arrow_files import MissingPyArrowError
+from massart.data.arrow_files import MissingPyArrowError, batches, fields, rows_of
 from massart.data.decisions import Decision
 from massart.data.records import decision_of, record_of
+from massart.data.sources import Source
 from massart.errors import InvalidDataError
 
 __all__ = ["MissingPyArrowError", "read_parquet", "write_parquet"]
 
-_GROUP = 8192  # rows of one row group
+_GROUP = 8192  # rows of one row group that is written
+_ROWS = 256  # rows that are read at once, and
+_BYTES, _SOME = 1 << 22, 64  # bytes and rows of which Python objects are made at once
 
 
-def read_parquet(path: Path, batch_size: int) -> Iterator[Decision]:
-    """Decisions from a Parquet file, row group by row group."""
-    pyarrow, parquet = _pyarrow()
-    row = 0
-    try:
-        with parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size):
-                for fields in batch.to_pylist():
-                    row += 1
-                    given = {name: value for name, value in fields.items() if value is not None}
-                    yield decision_of(given, str(path), row)
-    except pyarrow.ArrowException as error:
-        words = str(error).splitlines()[0]
-        raise InvalidDataError(
-            f"{path}: not a Parquet file, or damaged after row {row} ({words}); copy it again"
-        ) from None
+def read_parquet(path: Path) -> Iterator[Decision]:
+    """Decisions from a Parquet file, some rows at a time."""
+    source = Source(path)
+    names = [name for name, _ in fields(source) if not name.startswith("_")]
+    if not names:
+        raise InvalidDataError(f"{source.name} has no columns: give a log of decisions")
+    for first, batch in batches(source, names, 0, _ROWS):
+        step = max(1, min(_SOME, _BYTES * batch.num_rows // max(1, batch.nbytes)))
+        for begin in range(0, batch.num_rows, step):
+            for row, record in enumerate(rows_of(source, batch.slice(begin, step), first), first + begin + 1):
+                given = {name: value for name, value in record.items() if value is not None}
+                yield decision_of(given, source.name, row)
 
 
 def write_parquet(decisions: Iterable[Decision], path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from massart.data.limits import LARGEST_IN_LOG, MOST_ARMS, SMALLEST_IN_LOG
 from massart.errors import InvalidDataError
 
 __all__ = ["Decision", "DecisionBatch", "FloatArray"]
@@ -59,6 +60,13 @@ class Decision:
             values = self.contexts[arm][columns]
         return [pair for pair in zip(columns.tolist(), values.tolist(), strict=True) if pair[1]]
 
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it takes in a batch."""
+        contexts = self.contexts
+        size = contexts.data.nbytes + contexts.indices.nbytes if sparse.issparse(contexts) else contexts.nbytes
+        return int(size) + 32 * self.arms + 256
+
     def flaw(self) -> tuple[str, str] | None:
         """The first field that no decision could have, and what is wrong with it; propensities are not judged here.
 
@@ -66,12 +74,16 @@ class Decision:
         ('arm', '2 is none of the 2 arms 0 to 1')
         """
         values = self.contexts.data if sparse.issparse(self.contexts) else self.contexts
+        most, least = LARGEST_IN_LOG, SMALLEST_IN_LOG
         tests = (
             (self.arms > 0, "contexts", "there is no arm"),
+            (self.arms <= MOST_ARMS, "contexts", f"there are {self.arms:,} arms, more than {MOST_ARMS:,}"),
             (0 <= self.arm < self.arms, "arm", f"{self.arm} is none of the {self.arms} arms 0 to {self.arms - 1}"),
             (math.isfinite(self.reward), "reward", f"{self.reward} is not a finite number"),
-            (0.0 < self.weight < math.inf, "weight", f"{self.weight} is not a finite number above 0"),
+            (abs(self.reward) <= most, "reward", f"{self.reward:g} is above {most:g} in size"),
+            (least <= self.weight <= most, "weight", f"{self.weight:g} is not from {least:g} to {most:g}"),
             (bool(np.isfinite(values).all()), "contexts", "a feature is not a finite number"),
+            (bool((np.abs(values) <= most).all()), "contexts", f"a feature is above {most:g} in size"),
         )
         for passed, field, wrong in tests:
             if not passed:

@@ -16,13 +16,16 @@ from typing import Any
 import numpy as np
 
 from massart.data.decisions import Decision, FloatArray
-from massart.data.hashing import Row, column, hashed_rows
-from massart.data.log_checks import refuse
+from massart.data.hashing import Row, column, hashed_rows, too_many
+from massart.data.limits import LARGEST_IN_LOG
+from massart.data.log_checks import cut, refuse, shown
 from massart.data.records import number, record
 
 __all__ = ["decision_to_dsjson", "read_dsjson"]
 
 _SEVERAL = ("_outcomes", "_slots", "pdf", "_label_ca")
+_DEEPEST = 100  # objects inside one another
+_Path = tuple[str, ...]  # names of objects inside one another; joined only where something is wrong
 
 
 class _Line:
@@ -50,7 +53,7 @@ class _Line:
         if arm != int(arm):
             self.refuse("_labelIndex", f"{arm:g} is not a whole number", "write the 0-based arm")
         if fields.get("_label_Action", arm + 1) != arm + 1:
-            told = fields["_label_Action"]
+            told = shown(fields["_label_Action"])
             self.refuse(
                 "_label_Action", f"it is {told}, but _labelIndex {arm:g}", "count the first from 1, the other from 0"
             )
@@ -63,43 +66,54 @@ class _Line:
             probability=self.number("_label_probability", math.nan),
             reward=0.0 - self.number("_label_cost"),
             probabilities=self.probabilities(contexts.shape[0], int(arm)),
-            event_id=fields.get("EventId"),
-            time=fields.get("Timestamp"),
+            event_id=self.text("EventId"),
+            time=self.text("Timestamp"),
             weight=1.0 / (1.0 - dropped),
             line=self.at,
         )
+
+    def text(self, field: str) -> str | None:
+        value = self.fields.get(field)
+        if value is not None and not isinstance(value, str):
+            self.refuse(field, f"{shown(value)} is not a text", "put it in quotes")
+        return value
 
     def probabilities(self, arms: int, taken: int) -> FloatArray | None:
         order, listed = self.fields["a"], self.fields.get("p")
         whole = isinstance(order, list) and all(type(action) is int for action in order)
         if not whole or sorted(order) != list(range(1, arms + 1)):
-            self.refuse("a", f"{order} are not the {arms} arms counted from 1", "list every arm once")
+            self.refuse("a", f"{shown(order)} are not the {arms} arms counted from 1", "list every arm once")
         if order[0] != taken + 1:
             self.refuse("a", f"{order[0]} stands first, but _labelIndex is {taken}", "list the arm taken first")
         if listed is None:
             return None
-        numeric = isinstance(listed, list) and all(type(share) in (int, float) for share in listed)
+        numeric = isinstance(listed, list) and all(type(share) in (int, float) and share <= 2 for share in listed)
         if not numeric or len(listed) != arms:
-            self.refuse("p", f"{listed} are not {arms} numbers", "list one probability per entry of a")
+            self.refuse("p", f"{shown(listed)} are not {arms} probabilities", "list one per entry of a")
         every = np.empty(arms)
         every[np.array(order) - 1] = listed
         return every
 
     def contexts(self, features: dict[str, Any]) -> Any:
         shared: Row = {}
-        self._flatten({key: value for key, value in features.items() if key != "_multi"}, "", shared, "c")
+        self._flatten({key: value for key, value in features.items() if key != "_multi"}, "", shared, ("c",))
         rows = []
         for arm, given in enumerate(features["_multi"]):
             if not isinstance(given, dict):
                 self.refuse(f"c._multi[{arm}]", "it is not an object", "log an object of features per arm")
             row: Row = {}
-            self._flatten(given, "", row, f"c._multi[{arm}]")
+            self._flatten(given, "", row, (f"c._multi[{arm}]",))
             rows.append(row)
+        wrong = too_many(rows, shared)
+        if wrong is not None:
+            self.refuse("c._multi", wrong, "log fewer arms or features")
         return hashed_rows(rows, shared)
 
-    def _flatten(self, given: dict[str, Any], namespace: str, row: Row, path: str) -> None:
+    def _flatten(self, given: dict[str, Any], namespace: str, row: Row, path: _Path) -> None:
+        if len(path) > _DEEPEST:
+            self.refuse("c", f"features are nested more than {_DEEPEST} deep", "flatten them")
         for key, value in given.items():
-            where = f"{path}.{key}"
+            where = (*path, key)
             if key == "_text" and isinstance(value, str):
                 for word in value.split():
                     _add(row, namespace, word, 1.0)
@@ -114,20 +128,27 @@ class _Line:
             else:
                 self._number(value, namespace, key, row, where)
 
-    def _list(self, values: list[Any], key: str, row: Row, path: str) -> None:
+    def _list(self, values: list[Any], key: str, row: Row, path: _Path) -> None:
         for index, value in enumerate(values):
             if isinstance(value, dict):
                 self._flatten(value, key, row, path)
             elif isinstance(value, int | float):
                 self._number(value, key, f"[{index}]", row, path)
             else:
-                self.refuse(path, "only lists of numbers or objects are features", "log an object of names instead")
+                self.refuse(
+                    _dotted(path), "only lists of numbers or objects are features", "log an object of names instead"
+                )
 
-    def _number(self, value: float, namespace: str, name: str, row: Row, path: str) -> None:
-        if not math.isfinite(value):
-            self.refuse(path, f"{value} is not a finite number", "write one")
+    def _number(self, value: float, namespace: str, name: str, row: Row, path: _Path) -> None:
+        if not -LARGEST_IN_LOG <= value <= LARGEST_IN_LOG:
+            what = f"a finite number of at most {LARGEST_IN_LOG:g} in size"
+            self.refuse(_dotted(path), f"{shown(value)} is not {what}", "write one")
         if value:  # false is no feature
             _add(row, namespace, name, float(value))
+
+
+def _dotted(path: _Path) -> str:
+    return cut(".".join(path))
 
 
 def _add(row: Row, namespace: str, name: str, value: float) -> None:

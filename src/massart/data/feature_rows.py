@@ -1,12 +1,13 @@
 """The names of the features of every row, as plain Python reads them; slow, for people who want to see names."""
 
+import contextlib
 import csv
-import io
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from massart.data.blocks import blocks
 from massart.data.formats import detect_format
 from massart.data.names import name_hash
 from massart.data.reading import Reading
@@ -17,6 +18,8 @@ from massart.errors import InvalidDataError
 __all__ = ["Named", "named_rows", "of_column"]
 
 _KEPT: Final = 1 << 18  # hashes that are remembered
+_LONG: Final = 64  # bytes of a name whose hash is not
+_ROWS: Final = 64  # of which Python objects are made at once
 _ELEMENT: Final = re.compile(r"(.*)\[(\d+)\]", re.DOTALL)
 _BLANKS: Final = re.compile(rb"[ \t]+")
 
@@ -67,38 +70,51 @@ class _Hashes:
             if len(self._known) >= _KEPT:
                 self._known.clear()
             text = name.encode(errors="surrogatepass") if isinstance(name, str) else name
-            found = self._known[name, seed] = name_hash(text, seed) if text else seed
+            found = name_hash(text, seed) if text else seed
+            if len(text) <= _LONG:
+                self._known[name, seed] = found
         return found
 
 
+def _lines(source: Source) -> Iterator[bytes]:
+    """The lines, without those that are too long."""
+    for block in blocks(source):
+        yield from block.text.tobytes().removesuffix(b"\n").split(b"\n")
+
+
+def _records(found: Iterator[list[str]]) -> Iterator[list[str]]:
+    """The records of CSV up to one that Python cannot read."""
+    with contextlib.suppress(csv.Error):
+        yield from found
+
+
 def _svmlight(source: Source, reading: Reading) -> Iterator[list[Named]]:
-    with source.open() as file:
-        for line in file:
-            fields = [field.partition(b":")[0] for field in line.partition(b"#")[0].split() if b":" in field]
-            yield [Named(32, f"index {int(index)}", int(index)) for index in fields if index.isdigit()]
+    for line in _lines(source):
+        fields = [field.partition(b":")[0] for field in line.partition(b"#")[0].split() if b":" in field]
+        numbers = [int(index) for index in fields if index.isdigit() and len(index) < 20]
+        yield [Named(32, f"index {index}", index) for index in numbers]
 
 
 def _vw(source: Source, reading: Reading) -> Iterator[list[Named]]:
     hashed = _Hashes()
-    with source.open() as file:
-        for line in file:
-            row: list[Named] = []
-            for part in line.rstrip(b"\r\n").split(b"|")[1:]:
-                space, *tokens = _BLANKS.split(part)
-                name = space.partition(b":")[0]
-                seed, prefix = hashed(name), f"{name.decode(errors='replace')}^" if name else ""
-                anonymous = 0
-                for token in filter(None, tokens):
-                    feature, colon, value = token.partition(b":")
-                    text = value.decode(errors="replace")
-                    shown, own = prefix + feature.decode(errors="replace"), hashed(feature, seed)
-                    if not feature and is_number(text):
-                        shown, own = f"{prefix}[{anonymous}]", seed + anonymous
-                        anonymous += 1
-                    elif colon and not is_number(text):
-                        shown, own = f"{shown}={text}", hashed(value, own)
-                    row.append(Named((name or b" ")[0], shown, own))
-            yield row
+    for line in _lines(source):
+        row: list[Named] = []
+        for part in line.rstrip(b"\r\n").split(b"|")[1:]:
+            space, *tokens = _BLANKS.split(part)
+            name = space.partition(b":")[0]
+            seed, prefix = hashed(name), f"{name.decode(errors='replace')}^" if name else ""
+            anonymous = 0
+            for token in filter(None, tokens):
+                feature, colon, value = token.partition(b":")
+                text = value.decode(errors="replace")
+                shown, own = prefix + feature.decode(errors="replace"), hashed(feature, seed)
+                if not feature and is_number(text):
+                    shown, own = f"{prefix}[{anonymous}]", seed + anonymous
+                    anonymous += 1
+                elif colon and not is_number(text):
+                    shown, own = f"{shown}={text}", hashed(value, own)
+                row.append(Named((name or b" ")[0], shown, own))
+        yield row
 
 
 def _csv(source: Source, reading: Reading) -> Iterator[list[Named]]:
@@ -109,28 +125,29 @@ def _csv(source: Source, reading: Reading) -> Iterator[list[Named]]:
         return
     wanted = reading.columns or ()
     header = head.has_header(wanted) if reading.header is None else reading.header
-    with io.TextIOWrapper(source.open(), "utf-8-sig", errors="replace", newline="") as file:
-        records = csv.reader(file, delimiter=head.separator)
-        if header:
-            names = next(records, [])
-            places = [names.index(name) if name in names else -1 for name in wanted]
-        else:
-            others = {reading.label, reading.weight, *reading.ignore}
-            places = [place for place in range(head.width) if str(place + 1) not in others]
-        columns = [(name, place) for name, place in zip(wanted, places, strict=False) if place >= 0]
-        cells = _Cells(reading)
-        for record in records:
-            yield cells.row([(name, record[place].strip()) for name, place in columns if place < len(record)])
+    lines = (line.decode(errors="replace") + "\n" for line in _lines(source))
+    records = _records(csv.reader(lines, delimiter=head.separator))
+    if header:
+        names = next(records, [])
+        places = [names.index(name) if name in names else -1 for name in wanted]
+    else:
+        others = {reading.label, reading.weight, *reading.ignore}
+        places = [place for place in range(head.width) if str(place + 1) not in others]
+    columns = [(name, place) for name, place in zip(wanted, places, strict=False) if place >= 0]
+    cells = _Cells(reading)
+    for record in records:
+        yield cells.row([(name, record[place].strip()) for name, place in columns if place < len(record)])
 
 
 def _arrow(source: Source, reading: Reading) -> Iterator[list[Named]]:
-    from massart.data.arrow_files import batches, schema  # noqa: PLC0415  PyArrow
+    from massart.data.arrow_files import batches, rows_of, schema  # noqa: PLC0415  PyArrow
 
     names = [name for name in schema(source).names if name in (reading.columns or ())]
     cells = _Cells(reading)
-    for batch in batches(source, names, 0, 1 << 12):
-        for record in batch.columns.to_pylist():
-            yield cells.row(list(record.items()))
+    for first, batch in batches(source, names, 0, 1 << 12):
+        for begin in range(0, batch.num_rows, _ROWS):
+            for record in rows_of(source, batch.slice(begin, _ROWS), first + begin):
+                yield cells.row(list(record.items()))
 
 
 class _Cells:
@@ -157,13 +174,13 @@ def _jsonl(source: Source, reading: Reading) -> Iterator[list[Named]]:
 
     fields = _Fields(reading)
     other = {reading.label, reading.weight}
-    with source.open() as file:
-        for line in file:
-            try:
-                pairs = parse_line(line)
-            except Exception:  # noqa: S112  a line that cannot be read has no names
-                continue
-            yield [one for name, value in pairs if name not in other for one in fields.named(name, value, "")]
+    for line in _lines(source):
+        try:
+            pairs = parse_line(line)
+            found = [one for name, value in pairs if name not in other for one in fields.named(name, value, "")]
+        except Exception:  # noqa: S112  a line that cannot be read has no names
+            continue
+        yield found
 
 
 class _Fields:

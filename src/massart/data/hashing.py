@@ -7,14 +7,17 @@ from functools import lru_cache
 import numpy as np
 from scipy import sparse
 
-__all__ = ["BITS", "Row", "column", "hashed_rows"]
+from massart.data.limits import MOST_ARMS, MOST_ENTRIES
+
+__all__ = ["BITS", "Row", "column", "hashed_rows", "too_many"]
 
 BITS = 18  # as many as Vowpal Wabbit takes by default
+_KEPT = 1 << 18  # names whose columns are remembered
+_LONG = 64  # characters of a name that is not
 
 Row = dict[int, float]  # column -> value
 
 
-@lru_cache(maxsize=1 << 20)
 def column(namespace: str, name: str) -> int:
     """The column of a feature, the same in every process.
 
@@ -23,8 +26,29 @@ def column(namespace: str, name: str) -> int:
     >>> 0 <= column("user", "age") < 2**BITS
     True
     """
-    digest = hashlib.blake2b(f"{namespace}\x1f{name}".encode(), digest_size=4).digest()
+    return _new_column(namespace, name) if len(namespace) + len(name) > _LONG else _remembered(namespace, name)
+
+
+def _new_column(namespace: str, name: str) -> int:
+    digest = hashlib.blake2b(f"{namespace}\x1f{name}".encode(errors="surrogatepass"), digest_size=4).digest()
     return int.from_bytes(digest, "little") & ((1 << BITS) - 1)
+
+
+_remembered = lru_cache(_KEPT)(_new_column)
+
+
+def too_many(rows: Sequence[Row], shared: Row) -> str | None:
+    """What is wrong with a decision that is too large; None if nothing is.
+
+    >>> too_many([{}] * 5_000, {column: 1.0 for column in range(1000)})
+    'the decision has up to 5,000,000 features in all its arms, more than 2,097,152'
+    """
+    if len(rows) > MOST_ARMS:
+        return f"the decision has {len(rows):,} arms, more than {MOST_ARMS:,}"
+    entries = len(rows) * len(shared) + sum(map(len, rows))
+    if entries > MOST_ENTRIES:
+        return f"the decision has up to {entries:,} features in all its arms, more than {MOST_ENTRIES:,}"
+    return None
 
 
 def hashed_rows(rows: Sequence[Row], shared: Row) -> "sparse.csr_array":

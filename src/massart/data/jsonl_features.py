@@ -61,12 +61,18 @@ def _new_hash(name: str, seed: int) -> int:
 _remembered = lru_cache(_KEPT)(_new_hash)
 
 
-@lru_cache(_KEPT)
 def _space(path: str, depth: int) -> _Space:
+    return _new_space(path, depth) if len(path) > _LONG else _remembered_space(path, depth)
+
+
+def _new_space(path: str, depth: int) -> _Space:
     if depth > _DEEPEST:
         raise WrongValueError(0, TOO_DEEP)
     first = path.encode(errors="surrogatepass")[:1] or b" "
     return _Space(path, _new_hash(path, 0), first[0], depth)
+
+
+_remembered_space = lru_cache(_KEPT)(_new_space)
 
 
 class FeatureHasher:
@@ -122,7 +128,8 @@ class FeatureHasher:
             self._array(row, value, name, whole, space)
         else:
             self._scalar(row, name, value, space, is_name=is_name)
-            if kind is float and not (is_name or self._crossed or space.path) and len(self._columns) < _KEPT:
+            new = kind is float and not (is_name or self._crossed or space.path)
+            if new and len(name) <= _LONG and len(self._columns) < _KEPT:
                 self._columns[name] = _hash(name, 0) & self._mask
 
     def _array(self, row: _Row, values: list[Any], name: str, whole: str, space: _Space) -> None:

@@ -30,6 +30,7 @@ _HEAD_LINES: Final = 1000  # and lines, if both labels are among them
 _DEPTH: Final = 3  # objects inside one another that are looked into for numbers
 _REMEDY: Final = "write JSON numbers, or pass `--categorical {name}` if they are names"
 _NO_WEIGHT: Final = np.empty(0)
+_LONG: Final = 256  # characters of a label that is not remembered, and of which no more is shown
 
 
 def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Reading:
@@ -196,13 +197,14 @@ class _Parser:
     def _label(self, pairs: Pairs) -> int:
         value = next((value for name, value in pairs if name == self._reading.label), None)
         whole = isinstance(value, list | tuple)
-        sign = UNKNOWN if whole else self._sign(value)
+        long = isinstance(value, str) and len(value) > _LONG
+        sign = UNKNOWN if whole else self._labels.of_value(value) if long else self._sign(value)
         if sign in (-1, 1):
             return sign
         if not self._labelled:
             return 0
         words = "the label must be a number or a text" if whole else self._labels.words(value)
-        raise _Line(self._reading.label or 0, words, None if sign == 0 else "..." if whole else as_text(value))
+        raise _Line(self._reading.label or 0, words, None if sign == 0 else "..." if whole else as_text(value)[:_LONG])
 
     def _weight(self, pairs: Pairs) -> float:
         if self._reading.weight is None:

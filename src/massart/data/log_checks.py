@@ -6,17 +6,19 @@ where it stands.
 """
 
 import math
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from scipy import sparse
 
 from massart.data.decisions import Decision, FloatArray
+from massart.data.limits import SMALLEST_IN_LOG
 from massart.errors import InvalidDataError
 
-__all__ = ["TOLERANCE", "LogChecker", "refuse"]
+__all__ = ["TOLERANCE", "LogChecker", "cut", "refuse", "shown"]
 
 TOLERANCE = 1e-4  # logs print probabilities with six digits and hold them in single precision
 _SHOWN = 5
+_LONGEST = 40  # characters of a value in a message
 
 
 def refuse(source: str, line: int, field: str, wrong: str, remedy: str) -> NoReturn:
@@ -27,6 +29,20 @@ def refuse(source: str, line: int, field: str, wrong: str, remedy: str) -> NoRet
     massart.errors.InvalidDataError: log.jsonl, line 3, reward: it is missing; add it
     """
     raise InvalidDataError(f"{source}, line {line}, {field}: {wrong}; {remedy}") from None
+
+
+def cut(text: str) -> str:
+    """A text in a message, cut where it is long."""
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+
+
+def shown(value: Any) -> str:
+    """A value in a message.
+
+    >>> shown(10**50)
+    '1000000000000000000000000000000000000000...'
+    """
+    return cut(repr(value))
 
 
 class LogChecker:
@@ -76,8 +92,8 @@ class LogChecker:
             rest = f", and {more} more" if more else ""
             raise InvalidDataError(
                 f"{self.source}: {self._wrong_count} of {self.seen} decisions have a propensity that cannot be: "
-                f"{', '.join(self._wrong)}{rest}; log the probability in (0, 1] with which the arm was drawn, "
-                "or leave these decisions out if that does not depend on what was drawn or earned"
+                f"{', '.join(self._wrong)}{rest}; log the probability, from {SMALLEST_IN_LOG:g} to 1, with which "
+                "the arm was drawn, or leave these decisions out if that does not depend on what was drawn or earned"
             )
         if not self.seen:
             raise InvalidDataError(f"{self.source}: there is no decision with a reward in it; give another log")
@@ -87,7 +103,7 @@ def _complaint(decision: Decision) -> str | None:
     given, every = decision.probability, decision.probabilities
     if math.isnan(given):
         return "probability missing"
-    if not 0.0 < given <= 1.0:
+    if not SMALLEST_IN_LOG <= given <= 1.0:
         return f"probability {given:g}"
     return None if every is None else _complaint_of_all(given, every, decision.arm)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from massart.data.npy_files import Header
 from massart.data.reading import Reading
-from massart.data.table_columns import Column, Feature, Kind, Layout, choose, settled
+from massart.data.table_columns import Column, Feature, Kind, Layout, check_columns, choose, settled
 from massart.errors import InvalidDataError
 
 __all__ = ["columns_of", "is_float32", "layout_of", "with_columns"]
@@ -33,6 +33,7 @@ def columns_of(of: Header, where: str) -> list[Column]:
             f"{where} is an array of {of.dtype} of shape {of.shape}: save real numbers of shape (rows, columns), "
             "or records of shape (rows,)"
         )
+    check_columns(of.shape[1], where)
     return [Column(str(number + 1), kind, 1, str(of.dtype)) for number in range(of.shape[1])]
 
 

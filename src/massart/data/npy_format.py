@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from massart.data.chunk import Chunk, Position
 from massart.data.names import name_hash
 from massart.data.npy_columns import columns_of, is_float32, layout_of, with_columns
-from massart.data.npy_files import Header, Rows, header, rows_from
+from massart.data.npy_files import Header, Rows, header, rows_from, valid_text
 from massart.data.pipeline import in_order
 from massart.data.reading import Reading
 from massart.data.sources import Source
-from massart.data.table_chunks import Matrix, Table, frozen, rows_of_a_chunk
+from massart.data.table_chunks import Matrix, Table, converted, rows_of_a_chunk
 from massart.data.table_labels import NEGATIVE, as_bytes, with_labels
 from massart.errors import InvalidDataError
 from massart.kernels.tables import put_block
@@ -107,7 +107,7 @@ class _Converter:
         layout = self.table.layout
         matrix = Matrix(np.empty((len(rows), layout.width), self._dtype), first)
         if self._at_once:
-            block = frozen(np.ascontiguousarray(rows, self._dtype))
+            block = converted(rows, self._dtype)
             matrix.large += put_block(matrix.values, 0, block, self._chosen)
         else:
             self._put_columns(rows, matrix)
@@ -116,8 +116,8 @@ class _Converter:
             given = labels.values.reshape(-1)
         elif layout.label is not None:
             given = self._column(rows, layout.label)
-        y, label = _meaning(given, self.table)
-        weight = None if layout.weight is None else self._column(rows, layout.weight).astype(np.float64)
+        y, label = _meaning(None if given is None else valid_text(given, self.table.where, first), self.table)
+        weight = None if layout.weight is None else converted(self._column(rows, layout.weight), np.float64)
         return self.table.chunk(matrix, y, label, weight, self._source)
 
     def _column(self, rows: NDArray[Any], number: int) -> NDArray[Any]:
@@ -128,16 +128,17 @@ class _Converter:
         for feature in self.table.layout.features:
             values = self._column(rows, feature.column)
             if feature.kind == "number":
-                waiting.append(frozen(np.ascontiguousarray(values, self._dtype)))
+                waiting.append(converted(values, self._dtype))
                 continue
             matrix.put(feature.first - len(waiting), waiting)
             waiting = []
             if feature.kind == "category":
-                hashes, present = _name_hashes(values, self.table.hashes[feature.first])
+                texts = valid_text(values, self.table.where, matrix.first)
+                hashes, present = _name_hashes(texts, self.table.hashes[feature.first])
                 matrix.varying[feature.first] = hashes
-                matrix.put(feature.first, [frozen(present.astype(self._dtype))])
+                matrix.put(feature.first, [converted(present, self._dtype)])
             else:
-                block = frozen(np.ascontiguousarray(values, self._dtype))
+                block = converted(values, self._dtype)
                 matrix.large += put_block(matrix.values, feature.first, block, np.arange(feature.size, dtype=np.uint64))
         matrix.put(self.table.layout.width - len(waiting), waiting)
 
@@ -146,7 +147,7 @@ def _meaning(given: NDArray[Any] | None, table: Table) -> tuple[NDArray[np.int8]
     if given is None:
         return None, lambda row: None
     if given.dtype.kind not in "SUb":
-        return table.labels.of_numbers(given.astype(np.float64)), lambda row: given[row].item()
+        return table.labels.of_numbers(converted(given, np.float64)), lambda row: given[row].item()
     values, places = np.unique(given, return_inverse=True)
     return table.labels.of_values(values.tolist())[places], lambda row: given[row].item()
 
@@ -189,7 +190,7 @@ def _labels_in_head(source: Source, of: Header, place: str | int | None) -> set[
     try:
         for first, rows in rows_from(source, of, 0, step, looking=True):
             column = rows[:, place] if isinstance(place, int) else rows if place is None else rows[place]
-            found.update(np.unique(column).tolist())
+            found.update(np.unique(valid_text(column, source.name, first)).tolist())
             if len(found) > 1 or found & NEGATIVE or first + step >= most:
                 break
     except InvalidDataError:  # what comes before the damage is handed out first

@@ -99,10 +99,22 @@ class Reader:
             self._current = number
             begin = start if number == start.source else Position(number)
             for chunk in self._format.chunks(self.sources[number], self.reading, begin, **self._options):
-                whole = crossed_whole(chunk) if self._cross else chunk
-                if self._strict and whole.flaws:
-                    raise InvalidDataError(str(whole.flaws[0]))
-                yield whole
+                if self._strict and chunk.flaws:
+                    raise InvalidDataError(str(chunk.flaws[0]))
+                yield from self._crossed(chunk, begin) if self._cross and chunk.crossings else (chunk,)
+                begin = chunk.end
+
+    def _crossed(self, chunk: Chunk, begin: Position) -> Iterator[Chunk]:
+        """Parts of a chunk with the products in them; all but the last `end` where the chunk begins."""
+        waiting: Chunk | None = None
+        for part in crossed_whole(chunk):
+            if self._strict and part.flaws:
+                raise InvalidDataError(str(part.flaws[0]))
+            if waiting is not None:
+                yield replace(waiting, end=begin)
+            waiting = part
+        if waiting is not None:
+            yield waiting
 
     def label_files(self) -> list[Source]:
         """The files with the labels, where these are not among the columns."""

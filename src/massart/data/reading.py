@@ -1,8 +1,11 @@
 """How the rows of a file become numbers: what was asked for, completed by a look at the file, kept in the model."""
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
+from massart.data.limits import MOST_COLUMNS
 from massart.errors import InvalidParameterError
 
 __all__ = ["BITS", "FORMATS", "MOST_BITS", "MOST_FEATURES", "Reading"]
@@ -11,6 +14,7 @@ FORMATS = ("svmlight", "vw", "csv", "jsonl", "parquet", "arrow", "npy")
 BITS = 18  # as many as Vowpal Wabbit takes by default
 MOST_BITS = 30
 MOST_FEATURES = 1 << 25  # columns that are counted rather than hashed
+_LONGEST = 60  # characters of a value in a message
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,6 @@ class Reading:
             raise InvalidParameterError(f"features={self.features}: give 1 to {MOST_FEATURES:,}, or hash with bits")
         if self.labels is not None and (len(self.labels) != 2 or self.labels[0] == self.labels[1]):
             raise InvalidParameterError(f"labels={self.labels}: give two different labels, the negative one first")
-
         if self.decimal not in (None, ".", ","):
             raise InvalidParameterError(f"decimal={self.decimal!r}: choose . or ,")
         both = [name for name in self.numbers if name in self.categorical]
@@ -68,11 +71,80 @@ class Reading:
         return {name: value for name, value in asdict(self).items() if value not in (None, ())}
 
     @classmethod
-    def from_dict(cls, given: dict[str, Any]) -> "Reading":
-        """The reading whose `as_dict()` this is."""
-        known = {field.name for field in fields(cls)}
+    def from_dict(cls, given: Any, *, width: int | None = None) -> "Reading":
+        """The reading whose `as_dict()` this is, checked; `width` is that of the weights it belongs to.
+
+        It may come from a stranger's file, and compiled code follows its columns into the weights. What holds for
+        every reading that is returned: each field has its type; texts can be written as UTF-8; columns have different
+        names; columns that are counted are as many as `features`; there are not both `features` and `bits`; crossings
+        are of hashed columns; `width`, where it is known on both sides, is that of the weights. Fields of later
+        versions are ignored.
+        """
+        if not isinstance(given, dict):
+            raise InvalidParameterError("a reading must be an object with named fields")
         own: dict[str, Any] = {}
-        for name, value in given.items():
-            if name in known:
-                own[name] = tuple(value) if isinstance(value, list) else value
-        return cls(**own)
+        for name, (is_right, what) in _TYPES.items():
+            value = given.get(name)
+            if value is None:
+                continue
+            value = tuple(value) if isinstance(value, list) else value
+            if not is_right(value):
+                raise InvalidParameterError(f"{name} of a reading must be {what}, not {_shown(value)}")
+            own[name] = value
+        made = cls(**own)
+        made._check_fit(width)
+        return made
+
+    def _check_fit(self, width: int | None) -> None:
+        columns = self.columns
+        if columns is not None and len(set(columns)) < len(columns):
+            raise InvalidParameterError("two columns of a reading have the same name")
+        if columns is not None and len(columns) > MOST_COLUMNS:
+            raise InvalidParameterError(f"a reading has {len(columns):,} columns, more than {MOST_COLUMNS:,}")
+        if self.bits is not None and self.features is not None:
+            raise InvalidParameterError("a reading has both bits and features: columns are hashed or counted")
+        if columns is not None and self.bits is None and self.features != len(columns):
+            raise InvalidParameterError(f"a reading names {len(columns):,} columns, but counts {self.features}")
+        if self.crossings and self.bits is None:
+            raise InvalidParameterError("a reading has crossings, but no bits: only hashed columns are crossed")
+        if width is not None and self.width not in (None, width):
+            raise InvalidParameterError(f"a reading has {self.width:,} columns, but the weights have {width:,}")
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and not any(0xD800 <= ord(one) < 0xE000 for one in value if one > "\ud7ff")
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, tuple) and all(map(_is_text, value))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+
+
+_CROSSING: Final = re.compile(r"[!-{}~]{2,3}")
+_TYPES: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
+    "format": (_is_text, "a text"),
+    "label": (_is_text, "a text"),
+    "labels": (lambda value: _are_texts(value) and len(value) == 2, "two texts"),
+    "weight": (_is_text, "a text"),
+    "ignore": (_are_texts, "a list of texts"),
+    "categorical": (_are_texts, "a list of texts"),
+    "numbers": (_are_texts, "a list of texts"),
+    "decimal": (_is_text, "a text"),
+    "header": (lambda value: isinstance(value, bool), "true or false"),
+    "separator": (lambda value: value in (",", "\t", ";", "|"), "a comma, tab, semicolon or bar"),
+    "bits": (_is_whole, "a whole number"),
+    "features": (_is_whole, "a whole number"),
+    "columns": (lambda value: _are_texts(value) and len(value) > 0, "a list of texts"),
+    "crossings": (
+        lambda value: _are_texts(value) and all(map(_CROSSING.fullmatch, value)),
+        "two or three letters each",
+    ),
+}

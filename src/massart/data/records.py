@@ -23,7 +23,9 @@ import numpy as np
 from scipy import sparse
 
 from massart.data.decisions import Decision, FloatArray
-from massart.data.log_checks import refuse
+from massart.data.limits import LARGEST_IN_LOG, MOST_ARMS
+from massart.data.log_checks import refuse, shown
+from massart.errors import InvalidDataError
 
 __all__ = ["decision_of", "number", "record", "record_of"]
 
@@ -54,6 +56,10 @@ def record(text: str, source: str, line: int) -> dict[str, Any]:
         refuse(source, line, "line", "it is nested too deeply", "flatten the features")
     except json.JSONDecodeError as error:
         refuse(source, line, f"column {error.colno}", f"not JSON ({error.msg})", "write one JSON object per line")
+    except InvalidDataError:
+        raise
+    except ValueError:  # Python refuses whole numbers of more than 4300 digits
+        refuse(source, line, "line", f"a number is above {LARGEST_IN_LOG:g} in size", "write a smaller one")
     if not isinstance(found, dict):
         refuse(source, line, "line", "it is not a JSON object", "write one JSON object per line")
     return found
@@ -66,8 +72,10 @@ def number(fields: Mapping[str, Any], field: str, source: str, line: int, defaul
         if default is None:
             refuse(source, line, field, "it is missing", "add it")
         return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        refuse(source, line, field, f"{value!r} is not a finite number", "write one")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -math.inf < value < math.inf:
+        refuse(source, line, field, f"{shown(value)} is not a finite number", "write one")
+    if abs(value) > LARGEST_IN_LOG:
+        refuse(source, line, field, f"{shown(value)} is above {LARGEST_IN_LOG:g} in size", "write a smaller number")
     return float(value)
 
 
@@ -146,7 +154,7 @@ def _whole(fields: Mapping[str, Any], field: str, source: str, line: int) -> int
 def _text(fields: Mapping[str, Any], field: str, source: str, line: int) -> str | None:
     value = fields.get(field)
     if value is not None and not isinstance(value, str):
-        refuse(source, line, field, f"{value!r} is not a text", "put it in quotes")
+        refuse(source, line, field, f"{shown(value)} is not a text", "put it in quotes")
     return value
 
 
@@ -157,7 +165,7 @@ def _vector(fields: Mapping[str, Any], field: str, source: str, line: int) -> Fl
 def _numbers(values: Any, field: str, source: str, line: int, dimensions: int) -> FloatArray:
     try:
         array = np.array(values, dtype=object if values is None else None)
-    except ValueError:  # rows of different length
+    except (ValueError, OverflowError, RecursionError):  # rows of different length, whole numbers that are too large
         array = np.array(None)
     if array.ndim != dimensions or (array.size and array.dtype.kind not in "if"):
         shape = "a list of numbers" if dimensions == 1 else "rows of numbers, all of one length"
@@ -169,7 +177,10 @@ def _contexts(fields: Mapping[str, Any], every: FloatArray | None, source: str, 
     given = fields.get("contexts")
     if given is None:
         if fields.get("arms") is not None:
-            return np.zeros((max(_whole(fields, "arms", source, line), 0), 0))
+            arms = _whole(fields, "arms", source, line)
+            if not 1 <= arms <= MOST_ARMS:
+                refuse(source, line, "arms", f"{arms} is not from 1 to {MOST_ARMS:,}", "write how many arms there were")
+            return np.zeros((arms, 0))
         if every is None:
             remedy = "add contexts, probabilities or arms"
             refuse(source, line, "contexts", "nothing says how many arms there were", remedy)
@@ -181,7 +192,8 @@ def _contexts(fields: Mapping[str, Any], every: FloatArray | None, source: str, 
     else:
         refuse(source, line, "contexts", "neither rows nor CSR", f"a CSR object has the fields {', '.join(_SPARSE)}")
     if fields.get("arms") not in (None, rows.shape[0]):
-        refuse(source, line, "arms", f"{fields['arms']}, but contexts has {rows.shape[0]} rows", "leave it out")
+        words = f"{shown(fields['arms'])}, but contexts has {rows.shape[0]} rows"
+        refuse(source, line, "arms", words, "leave it out")
     return rows
 
 
@@ -192,7 +204,7 @@ def _csr(given: Mapping[str, Any], source: str, line: int) -> Any:
     width = _whole(given, "width", source, line)
     whole = all((part == np.floor(part)).all() for part in (starts, columns))
     ends = starts.size > 1 and starts[0] == 0 and starts[-1] == columns.size == values.size
-    inside = 0 < width < 2**31 and (not columns.size or (columns.min() >= 0 and columns.max() < width))
+    inside = 0 < width < 2**31 and bool(((columns >= 0) & (columns < width)).all())
     if not (whole and ends and inside and (np.diff(starts) >= 0).all()):
         refuse(source, line, "contexts", "starts, columns, values and width do not fit together", "write CSR rows")
     parts = values, columns.astype(np.int32), starts.astype(np.int32)

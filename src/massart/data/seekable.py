@@ -1,5 +1,6 @@
 """Files whose end must be read before their middle: what is compressed or comes through a pipe is unpacked to disk."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ class Seekable:
     def __init__(self, source: Source, file: IO[bytes], stream: Stream, *, plain: bool) -> None:
         self.path = source.path if plain else None
         self.file = file
+        self.size = file.seek(0, os.SEEK_END)
         self._stream = stream
 
     def report(self, fraction: float) -> None:

@@ -129,9 +129,10 @@ class Source:
 def find_sources(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> tuple[Source, ...]:
     """Files, "-" for standard input, patterns with * ? [] or ** (sorted), folders of data files of one format.
 
-    In a folder, and in the folders inside it, names that begin with . or _ are left out, as Spark and Hive do, and so
-    are files whose names are not those of data; if no name tells a format, files without a suffix, .txt and .dat are
-    taken.
+    A file that a folder or a pattern leads to by several names, as links do, is taken once, by the first of them; one
+    that two of the paths lead to is refused. In a folder, and in the folders inside it, names that begin with . or _
+    are left out, as Spark and Hive do, and so are files whose names are not those of data; if no name tells a format,
+    files without a suffix, .txt and .dat are taken.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -143,17 +144,43 @@ def find_sources(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise InvalidParameterError("there is nothing to read: name a file, a folder, a pattern, or - for a pipe")
-    found = [Source(path) for one in given for path in _expand(os.fspath(one))]
+    found = [Source(path) for path in _each_once(given)]
     if sum(source.path is None for source in found) > 1:
         raise InvalidDataError("- stands for standard input, which can be read only once: give it once")
     return tuple(found)
+
+
+def _each_once(given: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """The files that the paths lead to, told apart by device and inode."""
+    names: dict[tuple[int, int], str] = {}  # of the files of the paths before
+    found: list[str] = []
+    for one in given:
+        own: dict[tuple[int, int], str] = {}
+        for path in _expand(os.fspath(one)):
+            try:
+                about = None if path == "-" else os.stat(path)
+            except OSError as error:
+                raise _unreadable(path, error) from None
+            if about is None or not stat.S_ISREG(about.st_mode):
+                found.append(path)
+                continue
+            file = about.st_dev, about.st_ino
+            if file in names:
+                same = f"{path} is named twice" if names[file] == path else f"{names[file]} and {path} are one file"
+                raise InvalidDataError(
+                    f"{same}: name it once, as each file is read once; --passes N goes over the data several times"
+                )
+            if own.setdefault(file, path) == path:
+                found.append(path)
+        names |= own
+    return found
 
 
 def _expand(given: str) -> list[str]:
     if given == "-":
         return [given]
     if not os.path.lexists(given) and glob.has_magic(given):
-        matches = sorted(glob.glob(given, recursive=True))
+        matches = sorted(_matches(given))
         if not matches:
             raise InvalidDataError(f"no file matches {given}")
         # A folder and the files in it may both match, as they do with **.
@@ -168,6 +195,33 @@ def _expand(given: str) -> list[str]:
     except OSError as error:
         raise _unreadable(given, error) from None
     return [given]
+
+
+def _matches(pattern: str) -> list[str]:
+    """What matches a pattern; ** goes into each folder once, however many links lead to it."""
+    parts = pattern.split("/")
+    if "**" not in parts:
+        return glob.glob(pattern)
+    at = parts.index("**")
+    before, after = "/".join(parts[:at]), "/".join(parts[at + 1 :]) or "*"
+    root = "/" if at == 1 and not parts[0] else before
+    waiting = sorted(_matches(root), reverse=True) if glob.has_magic(root) else [root]
+    seen: set[tuple[int, int]] = set()
+    found: dict[str, None] = {}
+    while waiting:
+        folder = waiting.pop()
+        try:
+            about = os.stat(folder or ".")
+            entries = sorted(os.scandir(folder or "."), key=lambda entry: (entry.is_symlink(), entry.name))
+        except OSError:
+            continue  # as glob does
+        if (about.st_dev, about.st_ino) in seen:
+            continue
+        seen.add((about.st_dev, about.st_ino))
+        found.update(dict.fromkeys(_matches(os.path.join(glob.escape(folder), after))))
+        inner = [os.path.join(folder, one.name) for one in entries if not one.name.startswith(".") and one.is_dir()]
+        waiting += reversed(inner)
+    return list(found)
 
 
 def _inside(folder: str) -> list[str]:

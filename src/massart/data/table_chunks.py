@@ -15,20 +15,23 @@ from massart.data.table_labels import UNKNOWN, Labels, as_bytes, as_text
 from massart.kernels import flaws as flaw
 from massart.kernels.tables import put_column, put_eight_columns, to_csr
 
-__all__ = ["Matrix", "Table", "frozen", "is_importance", "rows_of_a_chunk"]
+__all__ = ["Matrix", "Table", "converted", "frozen", "is_importance", "rows_of_a_chunk"]
 
-_BYTES: Final = 1 << 22  # of a dense chunk
+_BYTES: Final = 1 << 22  # of a dense chunk, and
+_MOST_BYTES: Final = 1 << 26  # of one whose rows are long
 _NO_WEIGHT: Final = np.empty(0)
+_LONG: Final = 256  # characters of a label of which no more is shown
 _SMALLEST, _LARGEST = 1e-50, 1e50  # an importance other than 0
 
 
 def rows_of_a_chunk(width: int, most: int = 1 << 16) -> int:
-    """How many rows are 2 to 4 MB; a power of 2, at least 64.
+    """How many rows are 2 to 4 MB; a power of 2, at least 64 unless that is more than 64 MB.
 
-    >>> rows_of_a_chunk(1), rows_of_a_chunk(20), rows_of_a_chunk(100_000)
-    (65536, 16384, 64)
+    >>> rows_of_a_chunk(1), rows_of_a_chunk(20), rows_of_a_chunk(100_000), rows_of_a_chunk(1_000_000)
+    (65536, 16384, 64, 8)
     """
-    rows = min(most, max(64, _BYTES // (8 * max(1, width))))
+    size = 8 * max(1, width)
+    rows = min(most, max(1, min(64, _MOST_BYTES // size), _BYTES // size))
     return 1 << (rows.bit_length() - 1)
 
 
@@ -48,6 +51,12 @@ def frozen(values: NDArray[Any]) -> NDArray[Any]:
     view = values.view()
     view.flags.writeable = False
     return view
+
+
+def converted(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Contiguous numbers of a type, read-only; those it does not have become NaN or infinite, and flaws later on."""
+    with np.errstate(invalid="ignore", over="ignore"):  # a signalling NaN is but a NaN
+        return frozen(np.ascontiguousarray(values, dtype))
 
 
 @dataclass(eq=False)
@@ -124,7 +133,9 @@ class Table:
             weight = _NO_WEIGHT
         end = Position(source, matrix.first + count, matrix.first + count)
         named = tuple(
-            Flaw(self.where, matrix.first + row + 1, *flaws[row], as_text(label(row)) if row in strange else None)
+            Flaw(
+                self.where, matrix.first + row + 1, *flaws[row], as_text(label(row))[:_LONG] if row in strange else None
+            )
             for row in sorted(flaws)
         )
         rows, spaces = values, self._spaces[:0]
@@ -166,7 +177,7 @@ class Table:
         for row, found in matrix.flaws.items():
             flaws.setdefault(row, found)
         if matrix.large:
-            large = ~(np.abs(matrix.values.astype(np.float64)) <= flaw.LARGEST)
+            large = ~(np.abs(converted(matrix.values, np.float64)) <= flaw.LARGEST)
             for row in np.flatnonzero(large.any(axis=1)).tolist():
                 j = int(np.argmax(large[row]))
                 value = matrix.values[row, j]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
+from massart.data.limits import MOST_COLUMNS
 from massart.data.names import name_hash
 from massart.data.reading import BITS, Reading
 from massart.data.table_labels import is_number
@@ -20,6 +21,7 @@ __all__ = [
     "Feature",
     "Layout",
     "asked_columns",
+    "check_columns",
     "choose",
     "doubt",
     "has_comma",
@@ -96,6 +98,7 @@ def choose(columns: Sequence[Column], reading: Reading, where: str, *, labelled:
     >>> layout.label, [table[feature.column].name for feature in layout.features]
     (1, ['age', 'town'])
     """
+    check_columns(sum(column.size for column in columns), where)
     names = [column.name for column in columns]
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
@@ -158,6 +161,15 @@ def settled(columns: Sequence[Column], layout: Layout, reading: Reading) -> Read
         bits=(reading.bits or BITS) if hashed else None,
         features=None if hashed else len(names),
     )
+
+
+def check_columns(count: int, where: str) -> None:
+    """Refuse a table with more columns than a table may have."""
+    if count > MOST_COLUMNS:
+        raise InvalidDataError(
+            f"{where} has {count:,} columns, the elements of lists included, more than the {MOST_COLUMNS:,} a table "
+            "may have: write rows with few features as svmlight or VW text"
+        )
 
 
 def column_hashes(columns: Sequence[Column], layout: Layout, reading: Reading) -> tuple[list[int], bytes]:

@@ -17,8 +17,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from massart.data.decisions import Decision
-from massart.data.hashing import Row, column, hashed_rows
-from massart.data.log_checks import refuse
+from massart.data.hashing import Row, column, hashed_rows, too_many
+from massart.data.limits import MOST_ARMS, MOST_ENTRIES
+from massart.data.log_checks import cut, refuse, shown
 from massart.errors import InvalidDataError
 
 __all__ = ["decision_to_text", "read_text"]
@@ -31,6 +32,7 @@ class _Event:
         self.source = source
         self.shared: Row = {}
         self.rows: list[Row] = []
+        self.entries = 0
         self.arm = -1
         self.cost = self.probability = math.nan
         self.line = 0
@@ -56,6 +58,14 @@ class _Event:
             self._label(number, tokens)
             self.tag = tag or self.tag
         self.rows.append(features)
+        self.entries += len(features)
+        if len(self.rows) > MOST_ARMS or self.entries > MOST_ENTRIES:
+            self._check_size(number)
+
+    def _check_size(self, number: int) -> None:
+        wrong = too_many(self.rows, self.shared)
+        if wrong is not None:
+            refuse(self.source, number, "line", wrong, "end each decision by an empty line, or log fewer features")
 
     def _head(self, number: int, head: str) -> tuple[list[str], str | None]:
         """Label tokens and tag: the last word is a tag if it begins with ' or touches the |."""
@@ -65,12 +75,16 @@ class _Event:
             return tokens, None
         *tokens, tag = tokens
         if tag == "shared" or ":" in tag:
-            refuse(self.source, number, "label", f"{tag!r} touches the | and so would be a tag", "put a space between")
+            refuse(
+                self.source, number, "label", f"{shown(tag)} touches the | and so would be a tag", "put a space between"
+            )
         return tokens, tag.removeprefix("'")
 
     def _label(self, number: int, tokens: list[str]) -> None:
         if len(tokens) > 1:
-            refuse(self.source, number, "label", f"{' '.join(tokens)!r} is more than one", "log the arm drawn only")
+            refuse(
+                self.source, number, "label", f"{shown(' '.join(tokens))} is more than one", "log the arm drawn only"
+            )
         if self.arm >= 0:
             refuse(
                 self.source,
@@ -81,7 +95,7 @@ class _Event:
             )
         parts = tokens[0].split(":")
         if not 2 <= len(parts) <= 3:
-            refuse(self.source, number, "label", f"{tokens[0]!r} is not action:cost:probability", "write it so")
+            refuse(self.source, number, "label", f"{shown(tokens[0])} is not action:cost:probability", "write it so")
         self.arm = len(self.rows)
         self.cost = self._number(number, "cost", parts[1])
         if len(parts) == 3:
@@ -93,7 +107,7 @@ class _Event:
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            refuse(self.source, number, field, f"{text!r} is not a finite number", "write one")
+            refuse(self.source, number, field, f"{shown(text)} is not a finite number", "write one")
         return value
 
     def _features(self, number: int, body: str) -> Row:
@@ -103,7 +117,7 @@ class _Event:
             namespace, scale = "", 1.0
             if part[:1] not in ("", " ", "\t") and words:
                 namespace, colon, factor = words.pop(0).partition(":")
-                scale = self._number(number, f"namespace {namespace}", factor) if colon else 1.0
+                scale = self._number(number, f"namespace {cut(namespace)}", factor) if colon else 1.0
             for word in words:
                 name, colon, text = word.partition(":")
                 value = 1.0
@@ -113,7 +127,8 @@ class _Event:
                     except ValueError:
                         name = f"{name}^{text}"  # color:red is the feature color^red
                 if not math.isfinite(value):
-                    refuse(self.source, number, f"feature {name}", f"{text!r} is not a finite number", "write one")
+                    wrong = f"{shown(text)} is not a finite number"
+                    refuse(self.source, number, f"feature {cut(name)}", wrong, "write one")
                 index = column(namespace, name)
                 row[index] = row.get(index, 0.0) + scale * value
         return row
@@ -124,6 +139,7 @@ class _Event:
         if self.arm < 0:
             skipped["decisions without a label"] += 1
             return None
+        self._check_size(self.line)
         contexts = hashed_rows(self.rows, self.shared)
         return Decision(contexts, self.arm, self.probability, 0.0 - self.cost, event_id=self.tag, line=self.line)
 

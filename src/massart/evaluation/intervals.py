@@ -84,7 +84,10 @@ def bootstrap_intervals(
     tail = 0.5 - 0.5 * confidence
     intervals = []
     for column in values.T:
-        low, high = np.quantile(column[~np.isnan(column)], [tail, 1.0 - tail])
+        drawn = column[~np.isnan(column)]
+        if not drawn.size:
+            raise InvalidDataError("bootstrap: no resample has any weight; draw more resamples")
+        low, high = np.quantile(drawn, [tail, 1.0 - tail])
         intervals.append(Interval("bootstrap", float(low), float(high), confidence))
     return intervals
 

@@ -14,10 +14,15 @@ from scipy import sparse
 
 from massart.data import DecisionBatch, DecisionLog
 from massart.data.decisions import FloatArray
+from massart.data.limits import most_unpacked
 from massart.data.log_checks import LogChecker
+from massart.data.log_survey import LogSurvey
+from massart.errors import InvalidDataError
 from massart.evaluation.policies import TargetPolicy, name_of, target_probabilities
 
 __all__ = ["WeightedLog", "weigh"]
+
+_BYTES = 400  # of memory for each decision, its event id included
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +39,7 @@ class WeightedLog:
     target: FloatArray  # (K,) probabilities of the policy
     contexts: Any  # (K, d), or None if they were not kept
     skipped: dict[str, int]  # decisions left out, by reason
+    warnings: tuple[str, ...] = ()  # what is odd about the log as a whole
 
     def __len__(self) -> int:
         return int(self.rewards.size)
@@ -63,6 +69,8 @@ def weigh(
 ) -> WeightedLog:
     """Read a log once and weigh its decisions; contexts are forgotten batch by batch unless they are to be kept.
 
+    A log that takes more memory than `massart.data.limits.most_unpacked` allows for its size is refused.
+
     >>> from massart.data import Decision
     >>> batch = DecisionBatch.of([Decision(np.eye(2), 0, 0.25, 1.0), Decision(np.eye(2), 1, 0.25, 0.0)])
     >>> weigh(batch, "uniform").weights.tolist()
@@ -74,7 +82,9 @@ def weigh(
     }
     target: list[FloatArray] = []
     contexts: list[Any] = []
-    for batch in _batches(log):
+    room = most_unpacked(log.path.stat().st_size) if isinstance(log, DecisionLog) else None
+    survey = LogSurvey()
+    for batch in _batches(log, survey):
         given = target_probabilities(policy, batch)
         chosen = batch.propensities if policy == "logged" else given[batch.taken]
         parts["weights"].append(chosen / batch.propensities)
@@ -86,6 +96,13 @@ def weigh(
         target.append(given)
         if keep_contexts:
             contexts.append(batch.contexts)
+        if room is not None:
+            room -= _BYTES * len(batch) + given.nbytes + (_nbytes(batch.contexts) if keep_contexts else 0)
+            if room < 0:
+                raise InvalidDataError(
+                    f"{log.path}: its decisions take more than 1 GiB and 16 times the size of the file in memory: "  # type: ignore[union-attr]
+                    "decompress it, split it, or ask for the estimators ips and snips, which need no features"
+                )
     joined = {field: np.concatenate(arrays) for field, arrays in parts.items()}
     starts = np.concatenate([[0], np.cumsum(joined.pop("counts"))]).astype(np.int64)
     taken = starts[:-1] + joined.pop("arms")
@@ -101,20 +118,26 @@ def weigh(
         taken=taken,
         target=np.concatenate(target),
         contexts=stack,
-        skipped=dict(log.skipped) if isinstance(log, DecisionLog) else {},
+        skipped=dict(log.skipped if isinstance(log, DecisionLog) else survey.repeated),
+        warnings=log.warnings if isinstance(log, DecisionLog) else tuple(survey.warnings()),
     )
 
 
-def _batches(log: DecisionLog | DecisionBatch | Iterable[DecisionBatch]) -> Iterator[DecisionBatch]:
+def _nbytes(contexts: Any) -> int:
+    parts = (contexts.data, contexts.indices, contexts.indptr) if sparse.issparse(contexts) else (contexts,)
+    return sum(int(part.nbytes) for part in parts)
+
+
+def _batches(log: DecisionLog | DecisionBatch | Iterable[DecisionBatch], survey: LogSurvey) -> Iterator[DecisionBatch]:
     """A log from a file is checked while it is read; other batches are checked here."""
     if isinstance(log, DecisionLog):
         yield from log
         return
     checker = LogChecker("the decisions given")
     for batch in [log] if isinstance(log, DecisionBatch) else log:
-        flawed = 0
-        for decision in batch:
-            flawed += not checker.sound(decision)
-        if not flawed:
-            yield batch
+        decisions = list(batch)
+        flawed = sum(not checker.sound(decision) for decision in decisions)
+        kept = [decision for decision in decisions if not survey.is_repeat(decision)]
+        if kept and not flawed:
+            yield batch if len(kept) == len(decisions) else DecisionBatch.of(kept)
     checker.finish()

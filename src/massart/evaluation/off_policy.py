@@ -229,19 +229,32 @@ def _bounded(
 
 
 def _warnings(seen: WeightedLog) -> list[str]:
-    told = []
+    told = list(seen.warnings)
     effective, share = seen.effective_sample_size, seen.largest_share
-    if effective < _FEW:
+    unseen = np.flatnonzero(seen.weights == 0.0)
+    if unseen.size == len(seen):
+        told.append(
+            f"the policy gives probability 0 to the arm taken in all {len(seen):,} decisions: the log says nothing "
+            "about what it earns"
+        )
+    elif effective < _FEW:
         told.append(
             f"these {len(seen)} decisions are worth {effective:.1f} drawn by the policy itself (effective sample "
             f"size below {_FEW:g}): the estimates mean little"
         )
-    if share > _LARGE_SHARE:
-        told.append(f"one decision carries {share:.0%} of the weight: the estimates stand and fall with it")
+    if share > _LARGE_SHARE and unseen.size < len(seen):
+        line = seen.lines[int(np.argmax(seen.weights * seen.row_weights))]
+        which = f", in line {line}," if line else ""
+        told.append(f"one decision{which} carries {share:.0%} of the weight: the estimates stand and fall with it")
     check = Estimate("mean weight", seen.row_weights * seen.weights, seen.row_weights)
     if len(seen) > 1 and abs(check.value - 1.0) > _FAR * check.standard_error + 1e-6:
         told.append(
-            f"the mean weight is {check.value:.3f} where it should be 1: the propensities are not the ones played, or "
+            f"the mean weight is {check.value:.3g} where it should be 1: the propensities are not the ones played, or "
             "the policy likes arms that were never logged"
+        )
+    if len(seen) > 1 and bool((seen.rewards == seen.rewards[0]).all()):
+        told.append(
+            f"all {len(seen):,} rewards are {seen.rewards[0]:g}: is the reward logged as it came? Nothing can be told "
+            "apart by it"
         )
     return told

@@ -100,6 +100,10 @@ def cross_fitted_rewards(
     count = rewards.size
     if not 2 <= folds <= count:
         raise InvalidParameterError(f"folds must be from 2 to the {count} decisions of the log, not {folds}")
+    if sparse.issparse(contexts):  # only the columns that are used: a log may say that there are billions
+        used, places = np.unique(contexts.indices, return_inverse=True)
+        parts = contexts.data, places.astype(np.int64), contexts.indptr
+        contexts = sparse.csr_array(parts, shape=(contexts.shape[0], max(1, used.size)))
     fold_of = np.random.default_rng(seed).permutation(count) % folds
     fold_of_arm = np.repeat(fold_of, np.diff(starts))
     predicted = np.empty(contexts.shape[0])

@@ -1,0 +1,183 @@
+"""What the pages of a Parquet file say of their size, looked at before PyArrow unpacks them.
+
+A page of a few bytes may become two gigabytes, by compression or by repetition, and a list in it may have as many
+elements. Page headers are structs of Thrift's compact protocol (`parquet.thrift`). A ValueError, or
+TooLarge, says what is wrong.
+"""
+
+import base64
+import binascii
+import struct
+from collections.abc import Iterator
+from typing import IO, Any, Final, NamedTuple
+
+from massart.data.arrow_messages import check_schema
+from massart.data.limits import TooLarge, most_unpacked
+
+__all__ = ["check_footer", "check_group", "leaves"]
+
+_KEY: Final = b"ARROW:schema"
+_LOOKS: Final = (1 << 8, 1 << 14, 1 << 24)  # bytes in which a page header ends
+_TAME: Final = ("UNCOMPRESSED", "SNAPPY")  # codecs that pack no more than 21 bytes into one
+_VALUE: Final = 16  # bytes of memory for an element of a list, with its levels
+_DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3  # kinds of pages
+_MOST_FIXED: Final = 1 << 12  # bytes of a value of fixed length, which may be repeated without taking any room
+_DEEPEST: Final = 8  # structs inside one another
+
+
+class _Page(NamedTuple):
+    kind: int
+    size: int  # in memory
+    stored: int
+    values: int
+    header: int  # bytes
+
+
+def check_footer(file: IO[bytes], size: int) -> None:
+    """Refuse a schema of Arrow that is larger than its description; the rest of the footer is PyArrow's to check."""
+    file.seek(max(0, size - 8))
+    end = file.read(8)
+    if len(end) < 8 or end[4:] != b"PAR1":
+        raise ValueError("it does not end with PAR1")
+    length = int.from_bytes(end[:4], "little")
+    if not 0 < length <= size - 12:
+        raise ValueError(f"its footer of {length:,} bytes does not fit")
+    file.seek(size - 8 - length)
+    footer = file.read(length)
+    place = footer.find(_KEY)
+    while place >= 0:
+        place += len(_KEY)
+        if footer[place : place + 1] != b"\x18":
+            raise ValueError("a schema of Arrow that is not written as a text")
+        count, begin = _varint(footer, place + 1)
+        try:
+            message = base64.b64decode(footer[begin : begin + count])
+        except binascii.Error:
+            raise ValueError("a schema of Arrow that is not base64") from None
+        start = 8 if message[:4] == b"\xff\xff\xff\xff" else 4
+        check_schema(message[start:])
+        place = footer.find(_KEY, begin)
+
+
+def leaves(schema: Any, names: list[str]) -> list[tuple[int, bool]]:
+    """The number of each physical column under these names, and whether it is a list."""
+    wanted = set(names)
+    found = []
+    for number in range(len(schema)):
+        column = schema.column(number)
+        path = column.path
+        if path in wanted or any(path[:i] in wanted for i, letter in enumerate(path) if letter == "."):
+            if column.physical_type == "FIXED_LEN_BYTE_ARRAY" and column.length > _MOST_FIXED:
+                raise ValueError(f"column {path} holds {column.length:,} bytes in every row: write binary instead")
+            found.append((number, column.max_repetition_level > 0))
+    return found
+
+
+def check_group(file: IO[bytes], size: int, group: Any, columns: list[tuple[int, bool]]) -> None:
+    """Refuse a row group whose pages, one of each column at a time and lists whole, take too much memory."""
+    limit = most_unpacked(size)
+    rows, total = group.num_rows, 0
+    for number, is_list in columns:
+        chunk = group.column(number)
+        begin = chunk.data_page_offset
+        if chunk.has_dictionary_page and chunk.dictionary_page_offset and chunk.dictionary_page_offset < begin:
+            begin = chunk.dictionary_page_offset
+        stored = chunk.total_compressed_size
+        if not (begin >= 4 and 0 <= stored <= size - begin):
+            raise ValueError(f"column {chunk.path_in_schema} lies outside of the file")
+        if chunk.compression in _TAME and not is_list:
+            continue
+        largest = values = dictionary = 0
+        for page in _pages(file, begin, begin + stored, rows, exact=not is_list):
+            if page.kind == _DICTIONARY:
+                dictionary = page.size
+                continue
+            largest, values = max(largest, page.size), values + page.values
+        total += largest + dictionary + (_VALUE * values if is_list else 0)
+        if total > limit:
+            raise TooLarge(
+                f"its pages unpack to more than {limit:,} bytes in memory: write smaller row groups or pages"
+            )
+
+
+def _pages(file: IO[bytes], place: int, end: int, rows: int, *, exact: bool) -> Iterator[_Page]:
+    seen = 0
+    while place < end and (seen < rows or not exact):
+        page = _header(file, place, end)
+        if page.kind in (_DATA, _DATA_V2):
+            seen += page.values
+        yield page
+        place += page.header + page.stored
+    if seen < rows:
+        raise ValueError(f"a column of {rows:,} rows has pages for {seen:,}")
+
+
+def _header(file: IO[bytes], place: int, end: int) -> _Page:
+    for look in _LOOKS:
+        file.seek(place)
+        data = file.read(min(look, end - place))
+        try:
+            fields, header = _struct(data, 0, 0)
+        except IndexError:
+            continue
+        kind, size, stored = (fields.get(number, 0) for number in (1, 2, 3))
+        inner = fields.get({_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}.get(kind, 0), {})
+        values = inner.get(1, 0) if isinstance(inner, dict) else 0
+        if not all(type(one) is int and 0 <= one < 1 << 31 for one in (kind, size, stored, values)):
+            raise ValueError("a page of negative size")
+        if kind == _DICTIONARY and values > 8 * size:
+            raise ValueError(f"a dictionary of {values:,} values in {size:,} bytes")
+        return _Page(kind, size, stored, values, header)
+    raise ValueError("a page header without end")
+
+
+def _struct(data: bytes, place: int, depth: int) -> tuple[dict[int, Any], int]:
+    """The numbers and structs in a struct, by field, and where it ends; IndexError if the data ends before."""
+    if depth > _DEEPEST:
+        raise ValueError("a page header that is nested too deeply")
+    fields: dict[int, Any] = {}
+    field = 0
+    while True:
+        kind = data[place]
+        place += 1
+        if kind == 0:
+            return fields, place
+        if kind >> 4:
+            field += kind >> 4
+        else:
+            number, place = _varint(data, place)
+            field = number >> 1 ^ -(number & 1)
+        fields[field], place = _value(data, place, kind & 15, depth)
+
+
+def _value(data: bytes, place: int, kind: int, depth: int) -> tuple[Any, int]:
+    if kind in (1, 2):  # true and false have no bytes of their own
+        return kind == 1, place
+    if kind == 3:
+        return data[place], place + 1
+    if kind in (4, 5, 6):
+        number, place = _varint(data, place)
+        return number >> 1 ^ -(number & 1), place
+    if kind == 7:
+        return struct.unpack("<d", data[place : place + 8].ljust(8, b"\0"))[0], place + 8
+    if kind == 8:
+        length, place = _varint(data, place)
+        if place + length > len(data):
+            raise IndexError
+        return None, place + length
+    if kind == 12:
+        return _struct(data, place, depth + 1)
+    raise ValueError("a page header with a list in it")
+
+
+def _varint(data: bytes, place: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        byte = data[place]
+        place += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, place
+        shift += 7
+        if shift > 63:
+            raise ValueError("a number of more than 64 bits")

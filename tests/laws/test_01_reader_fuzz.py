@@ -1,0 +1,68 @@
+"""Laws 1 and 11, readers: whatever the bytes of a file or a log, reading it gives rows or a MassartError.
+
+Every kind is tried MASSART_FUZZ times (20,000 unless that is set), and a tenth of it again with bounds checking in all
+compiled code. PyArrow decodes Parquet and Arrow files: a crash of it would end the process and fail the test.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import processes
+import pytest
+from reader_corpus import SUFFIXES, inputs, whole
+
+COUNT = int(os.environ.get("MASSART_FUZZ", "20000"))
+CHECKED = max(2_000, COUNT // 10)
+PATIENCE = 560.0 + COUNT / 20  # seconds before a run counts as hanging
+PROGRAM = Path(__file__).with_name("reader_fuzz.py")
+
+
+def run(folder: Path, kind: str, count: int, *more: str, **environment: str) -> dict:
+    """What the program says of itself; a test failure with the file in hand if it does not come to its end."""
+    command = [sys.executable, str(PROGRAM), "--kind", kind, "--count", str(count), "--folder", str(folder), *more]
+    try:
+        ended = processes.run(
+            command, env=os.environ | environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired:
+        pytest.fail(f"hangs at {in_hand(folder)}")
+    if ended.returncode < 0:
+        pytest.fail(f"killed by signal {-ended.returncode} at {in_hand(folder)}")
+    assert ended.returncode == 0, f"{ended.stderr}\n{in_hand(folder)}"
+    return json.loads(ended.stdout)
+
+
+def in_hand(folder: Path) -> str:
+    """The file at which a program stopped, in hexadecimal digits, for tests/corpus."""
+    return "\n".join(f"{path.name}: {path.read_bytes().hex()[:20_000]}" for path in folder.glob("in_hand*"))
+
+
+@pytest.mark.parametrize("kind", SUFFIXES)
+def test_damaged_files_give_rows_or_are_refused(kind, tmp_path):
+    done = run(tmp_path, kind, COUNT)
+    assert done["inputs"] == COUNT
+    assert done["read"] > COUNT // 100  # some are still readable: what is tried is not just noise
+
+
+@pytest.mark.parametrize("kind", ["npy", "arrow", "parquet", "zstd", "bz2", "gzip"])
+def test_nothing_is_out_of_bounds(kind, tmp_path):
+    (tmp_path / "files").mkdir()
+    done = run(
+        tmp_path / "files",
+        *(kind, CHECKED, "--seed", "1000", "--bounds"),
+        NUMBA_BOUNDSCHECK="1",
+        NUMBA_CACHE_DIR=str(tmp_path / "cache"),  # the usual cache holds code without the checks
+    )
+    assert done["inputs"] == CHECKED
+
+
+@pytest.mark.parametrize("kind", SUFFIXES)
+def test_a_seed_gives_the_same_files_each_time(kind):
+    assert len(whole(kind)[0]) > 50
+    first = list(inputs(kind, 5, 20))
+    if kind not in ("gzip", "log-parquet"):  # whose bytes hold the time
+        assert first == list(inputs(kind, 5, 20))
+    assert first != list(inputs(kind, 6, 20))
