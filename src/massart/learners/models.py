@@ -6,7 +6,7 @@ What needs scikit-learn is imported when a classifier is saved or loaded, not be
 import os
 from math import isfinite
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from massart.errors import ModelFileError
 from massart.learners.drift import Drifting
 from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
+from massart.learners.keys import key_path, read_key, write_key
 from massart.learners.one_vs_rest import OneVsRest
 from massart.learners.rules import check_arrays
 from massart.store.model_file import read_model, write_model
@@ -92,7 +93,11 @@ def save(model: "Model", path: str | os.PathLike[str]) -> None:
         return
     for kind, decider in _deciders().items():
         if isinstance(model, decider):
-            write_model(path, kind, {}, model.arrays())
+            arrays, policy = model.arrays(), cast("Any", model)
+            decider.from_arrays(arrays)  # what could not be opened is not written
+            if kind == "bandit":
+                write_key(path, policy.identity, policy.key)
+            write_model(path, kind, {}, arrays)
             return
     raise ModelFileError(f"save does not know {type(model).__name__}: it takes massart's classifiers and policies")
 
@@ -106,7 +111,12 @@ def load(path: str | os.PathLike[str]) -> Any:
         if kind == "classifier":
             return _to_classifier(meta, arrays)
         if kind in _deciders():
-            return _deciders()[kind].from_arrays(arrays)
+            decider: Any = _deciders()[kind].from_arrays(arrays)
+            if kind == "bandit":
+                lost = f" (there is none in {key_path(path)}, so choices from before the file cannot be verified)"
+                decider.sign_with(read_key(path, decider.identity), lost)
+                decider.reseed()
+            return decider
     except KeyError as missing:
         raise ModelFileError(f"{os.fspath(path)} lacks {missing}, which a {kind} needs: save it again") from None
     except (TypeError, ValueError, IndexError, AttributeError) as error:
