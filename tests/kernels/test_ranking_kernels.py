@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from forged_choices import resigned
 import scipy.sparse as sp
+from forged_choices import resigned
 from oracle import coin
 from oracle_arms import InverseMarginArms
 

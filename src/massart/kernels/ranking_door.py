@@ -277,6 +277,7 @@ def check_round(arms: CheckedArms, arm: int, probabilities: Any, memo: Mapping[s
     return check_block(arms, block, state)
 
 
+@np.errstate(all="ignore")  # forged numbers overflow, and are then found to be too large
 def check_block(arms: CheckedArms, block: NDArray[np.float64], state: Any) -> CheckedRound:
     """The round of this block, if a bandit in this state may have written it; the block becomes the round's own.
 
@@ -289,7 +290,7 @@ def check_block(arms: CheckedArms, block: NDArray[np.float64], state: Any) -> Ch
         raise _never_written()
     shares, own, rates, p, free, m, z2 = rounds.parts(block, k, experts)
     arm, played = block[rounds.ARM], free > 0.0
-    whole = bool((own == np.floor(own)).all() and arm == np.floor(arm) and (free * (1.0 - free) == 0.0).all())
+    whole = bool((own == np.floor(own)).all() and arm == np.floor(arm) and np.isin(free, (0.0, 1.0)).all())
     if not (whole and own.min() >= 0 and own.max() < k and 0 <= arm < k and played.any()):
         raise _never_written()
     block[rounds.GREEDY] = p.argmax()
@@ -308,7 +309,7 @@ def _steps_are_finite(arms: CheckedArms, own: NDArray[np.int64], m: Any, z2: Any
     if how[kernel.PAPER]:  # m[a] is 1 / step, z2 factors of the loss
         width = how[kernel.HIGHEST] - how[kernel.LOWEST]
         others = np.delete(m[:, 0], own[0])
-        small = 1e-45 <= others.min(initial=1.0) and others.max(initial=1.0) <= 1e300 and m.max() <= 1e300
+        small = others.min(initial=1.0) >= 1e-45 and others.max(initial=1.0) <= 1e300 and m.max() <= 1e300
         step = arms.allowed.sum() < 2 or floor[0] >= 1e-10 * width / arms.count
         return bool(small and step and floor[0] > 0.0 and z2.min() >= 0.0 and z2.max() <= 1e6)
     longest = max(arms.norm(i) for i in range(arms.count))

@@ -9,8 +9,8 @@
     arms      (experts,) each expert's own greedy arm
     rates     (experts,)
 
-Symbols are those of kernels/ranking.py and kernels/paper_ranking.py. What may be in a block, and in the other arrays, is
-checked in kernels/ranking_door.py; nothing here asks again.
+Symbols are those of kernels/ranking.py and kernels/paper_ranking.py. What may be in a block and in the other arrays is
+checked in kernels/ranking_door.py and kernels/ranking_state.py; nothing here asks again.
 """
 
 from typing import Any

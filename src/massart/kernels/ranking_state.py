@@ -7,7 +7,7 @@ A `RankingState` is made by `new_state` or `check_state` and by nothing else, so
                                       expert, a horizon and no RELATIVE
     experts   (EXPERT_SIZE, experts)  DELTA in (0, width], at least 1e-12 of it; GAMMA in [1e-12, 2]; SCALE above 0;
                                       FIRST at most CAP; KEPT at most ROUNDS; sums of squares, caps and bounds are not
-                                      negative; none above its limit in _EXPERTS
+                                      negative; none above its limit in _EXPERTS; with PAPER, NORM2 is 0 or 1e-60 to 1
     totals    (TOTAL_SIZE,)           CHOICES and ROUNDS whole, at most 2^48, of a bandit ROUNDS <= CHOICES;
                                       of a bandit BASELINE in [LOWEST, HIGHEST]; LONGEST in [0, 1e50]; _TOTALS
     weights   (d, experts)            d > 0, or nothing has been chosen or learned; |w| = SCALE |T| at most 1e6
@@ -29,7 +29,7 @@ from massart.kernels import ranking_rounds as rounds
 from massart.kernels.ranking_door import LONGEST, CheckedArms, CheckedRound, check_arms, contexts_too_long, make_round
 
 __all__ = ["LARGEST_REWARD", "LEAST_MARGIN", "LEAST_WIDTH", "MOST_CHOICES", "MOST_HORIZON", "RankingState",
-           "check_state", "new_state"]  # fmt: skip
+           "check_state", "new_state", "require_arrays"]  # fmt: skip
 
 LARGEST_REWARD, LEAST_WIDTH, LEAST_MARGIN, MOST_HORIZON = 1e50, 1e-50, 1e-12, 1e15
 MOST_CHOICES: Final = 1 << 48
@@ -226,8 +226,10 @@ def _state(how: Any, weights: Any, experts: Any, totals: Any) -> RankingState:
     return state
 
 
+@np.errstate(all="ignore")  # forged numbers overflow, and are then found to be too large
 def check_state(arrays: dict[str, NDArray[Any]], *, ranker: bool = False) -> RankingState:
     """The state whose `arrays()` these are, from a file that may hold anything; a ModelFileError says what is wrong."""
+    require_arrays(arrays, ("how", "experts", "totals", "weights"))
     experts = arrays["experts"].shape[1] if arrays["experts"].ndim == 2 else -1
     features = arrays["weights"].shape[0] if arrays["weights"].ndim == 2 else -1
     shapes = {"how": (kernel.HOW_SIZE,), "experts": (kernel.EXPERT_SIZE, experts), "totals": (kernel.TOTAL_SIZE,),
@@ -247,10 +249,12 @@ def check_state(arrays: dict[str, NDArray[Any]], *, ranker: bool = False) -> Ran
     _require(highest - lowest >= LEAST_WIDTH, "how", "reward_range")
     _require(0.0 <= how[kernel.FLOOR] <= 1.0, "how", "exploration")
     _require(how[kernel.HORIZON] == 0.0 or 1.0 <= how[kernel.HORIZON] <= MOST_HORIZON, "how", "horizon")
-    _require(bool((how[[kernel.RELATIVE, kernel.PAPER]] * (1.0 - how[[kernel.RELATIVE, kernel.PAPER]]) == 0).all()),
-             "how", "update")  # fmt: skip
+    _require(how[kernel.RELATIVE] in (0.0, 1.0) and how[kernel.PAPER] in (0.0, 1.0), "how", "update")
     _require(not paper_how or (experts == 1 and how[kernel.HORIZON] >= 1 and not how[kernel.RELATIVE]), "how",
              "update='paper', which has one expert, a margin and a horizon")  # fmt: skip
+    if paper_how:
+        norm2 = float(S[kernel.NORM2, 0])
+        _require(norm2 == 0.0 or 0.9 * paper.LEAST_NORM2 <= norm2 <= 1.0 + 1e-9, "experts", "NORM2")
     for names, array in ((_EXPERTS, S), (_TOTALS, t)):
         for name, (low, high) in names.items():
             row = array[getattr(kernel, name)]
@@ -267,12 +271,18 @@ def check_state(arrays: dict[str, NDArray[Any]], *, ranker: bool = False) -> Ran
         _require(learned <= chosen, "totals", "more rounds learned than chosen")
         _require(bool(lowest <= t[kernel.BASELINE] <= highest), "totals", "BASELINE")
     _require(features > 0 or learned == chosen == 0.0, "weights", "no features, but rounds that were learned")
-    with np.errstate(over="ignore"):
-        lengths = np.sqrt(np.sum((T * S[kernel.SCALE]) ** 2, axis=0))
+    lengths = np.sqrt(np.sum((T * S[kernel.SCALE]) ** 2, axis=0))
     _require(
         bool((lengths <= _LONG).all()) and bool((np.abs(T) <= 1e100).all()), "weights", "a vector that is too long"
     )
     return _state(how, T, S, t)
+
+
+def require_arrays(arrays: Any, names: Any) -> None:
+    """Refuse what is not a table with these arrays."""
+    for name in names:
+        if not isinstance(arrays, dict) or not isinstance(arrays.get(name), np.ndarray):
+            raise ModelFileError(f"array {name!r} is missing, which every such policy has: save it again")
 
 
 def _require(good: Any, name: str, what: str) -> None:

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.kernels import ranking as kernel
 from massart.kernels.ranking_door import CheckedRound, check_round
-from massart.kernels.ranking_state import LEAST_MARGIN, MOST_CHOICES, MOST_HORIZON, RankingState, check_state, new_state
+from massart.kernels.ranking_state import (
+    LEAST_MARGIN,
+    MOST_CHOICES,
+    MOST_HORIZON,
+    RankingState,
+    check_state,
+    new_state,
+    require_arrays,
+)
 from massart.learners.choice import Choice, Contexts, Signer, new_epoch
 from massart.learners.guarded import Guarded
 from massart.learners.lift import OLD_EXPERT_SIZE, LiftCertificate, certify_lift, grown
@@ -62,9 +70,9 @@ class MonotoneBandit(Guarded):
     expire_after : a choice that still waits when so many others have been made after it is taught the default reward
         and forgotten. None: choices wait for ever, at about 100 bytes each.
 
-    Several threads may use one bandit. Every choice has an `identity` of its own, across restarts, copies and threads. A
-    choice that comes back through `Choice.to_json` must be unchanged: it is compared with a digest made by a key that
-    `save` keeps beside the model. A copy, pickled or not, learns and draws as the original would; a loaded bandit
+    Several threads may use one bandit. Every choice has an `identity` of its own, across restarts, copies and threads.
+    A choice that comes back through `Choice.to_json` must be unchanged: it is compared with a digest made by a key
+    that `save` keeps beside the model. A copy, pickled or not, learns and draws as the original would; a loaded bandit
     learns as the saved one would, and draws anew.
 
     Examples
@@ -293,6 +301,7 @@ class MonotoneBandit(Guarded):
         return bandit  # type: ignore[no-any-return]
 
     def _set(self, arrays: dict[str, NDArray[Any]]) -> None:
+        require_arrays(arrays, ("how", "experts", "totals", "weights", "seed", "options", "pending", "identity"))
         state = check_state(dict(arrays, experts=_grown(arrays)))
         for name, kind, size in (("seed", np.uint64, 1), ("identity", np.uint8, 16)):
             if arrays[name].shape != (size,) or arrays[name].dtype != kind:

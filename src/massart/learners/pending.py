@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from massart.errors import InvalidDataError, ModelFileError
 from massart.kernels.ranking_door import CheckedRound, check_arms, check_block, sparse_arms
 from massart.kernels.ranking_rounds import block_size
+from massart.kernels.ranking_state import require_arrays
 from massart.learners.rewards import shown
 
 __all__ = ["Pending"]
@@ -137,12 +138,14 @@ def _joined(parts: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
 
 
 def _flat(arrays: dict[str, NDArray[Any]], name: str, dtype: Any) -> NDArray[Any]:
+    require_arrays(arrays, (name,))
     if arrays[name].ndim != 1 or arrays[name].dtype != dtype:
         raise ModelFileError(f"array {name!r} is not a list of {dtype.__name__}")
     return arrays[name]
 
 
 def _rounds(arrays: dict[str, NDArray[Any]], count: int, state: Any) -> Iterator[CheckedRound]:
+    require_arrays(arrays, ("pending_sizes",))
     sizes = arrays["pending_sizes"]
     if sizes.shape != (count, 2) or sizes.dtype != np.int64:
         raise ModelFileError("array 'pending_sizes' does not have two whole numbers per choice that waits")

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from massart.errors import InvalidDataError
 from massart.kernels import ranking as kernel
-from massart.kernels.ranking_state import LEAST_MARGIN, RankingState, check_state, new_state
+from massart.kernels.ranking_state import LEAST_MARGIN, RankingState, check_state, new_state, require_arrays
 from massart.learners.choice import Contexts
 from massart.learners.guarded import Guarded
 from massart.learners.lift import grown, learned_lift
@@ -130,7 +130,9 @@ class MonotoneRanker(Guarded):
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "MonotoneRanker":
         """The ranker whose `arrays()` these are; those of older files are completed."""
-        rounds = float(arrays["totals"].flat[kernel.ROUNDS]) if arrays["totals"].size > kernel.ROUNDS else 0.0
+        require_arrays(arrays, ("how", "experts", "totals", "weights"))
+        t = arrays["totals"]
+        rounds = float(t[kernel.ROUNDS]) if t.shape == (kernel.TOTAL_SIZE,) and t.dtype == np.float64 else 0.0
         experts = arrays["experts"].shape[-1] if arrays["experts"].ndim else 0
         whole = dict(arrays, experts=grown(arrays["experts"], rounds, np.zeros(experts)))
         ranker = cls.__new__(cls)
