@@ -200,6 +200,7 @@ def test_the_step_is_unbiased_over_every_coin(size):
         w = rng.normal(size=D)
         w *= size / np.linalg.norm(w)
         arrays["weights"][:, 0], arrays["experts"][paper.NORM2] = w, size**2
+        bandit = MonotoneBandit.from_arrays(arrays)
         mean, played, expected = 0.0, np.zeros(k), 0.0
         Lam, q = (f(k, delta, gamma, 1.0, T) for f in (theory.paper_zero_weight, theory.paper_exploration_rate))
         for rows, allowed, arm, memo, chance in coins_of(bandit, X):

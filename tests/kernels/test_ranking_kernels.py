@@ -1,10 +1,9 @@
 """The pairwise kernels follow the oracle round by round, and one reward says on average what all of them would."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from forged_choices import resigned
 from oracle import coin
 from oracle_arms import InverseMarginArms
 
@@ -101,7 +100,7 @@ def test_the_gradient_from_one_reward_is_unbiased(options):
         before, mean = bandit.arrays()["weights"].copy(), 0.0
         for arm in range(k):
             copy = bandit.copy()
-            copy.learn(dataclasses.replace(choice, arm=arm), r[arm])
+            copy.learn(resigned(bandit, choice, arm=arm), r[arm])
             mean = mean + choice.probabilities[arm] * (before - copy.arrays()["weights"])
         experts = bandit.arrays()["experts"]
         for e in range(experts.shape[1]):
@@ -170,7 +169,7 @@ def test_a_round_is_as_doubtful_as_theorem_17_says():
         values, chances = [], []
         for arm, reward in ((a, r) for a in range(len(X)) for r in (0.0, 1.0)):
             copy = bandit.copy()
-            copy.learn(dataclasses.replace(choice, arm=arm), reward)
+            copy.learn(resigned(bandit, choice, arm=arm), reward)
             s, t = copy.arrays()["experts"][:, 0], copy.arrays()["totals"]
             g = (w[:, None] - copy.arrays()["weights"])[:, 0]
             values.append(gap * s[ranking.KEPT] - t[ranking.SEEN] - g @ (w - target))

@@ -1,11 +1,10 @@
 """What MonotoneBandit refuses: the field is named, and all that it remembers is as before."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from bandit_cases import KINDS, D, assert_same, make, state, trained
+from forged_choices import changed, resigned
 
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.learners.bandit import MonotoneBandit
@@ -68,11 +67,12 @@ def test_choices_of_others_are_refused():
     bandit, other = trained("one expert"), trained("one expert")
     refused(bandit, lambda: bandit.learn(other.choose(np.eye(D)), 1.0), "choice.policy")
     refused(bandit, lambda: bandit.learn("arm 1", 1.0), "choice is a str")
-    never = dataclasses.replace(bandit.choose(np.eye(D)), number=10**6)
+    never = changed(bandit.choose(np.eye(D)), number=10**6)
     refused(bandit, lambda: bandit.learn(never, 1.0), "choice.number")
 
 
 TAMPERED = {
+    "another arm": lambda c: {"arm": (c.arm + 1) % 4},
     "no margins": lambda c: {"memo": {key: c.memo[key] for key in c.memo if key != "margins"}},
     "no memo": lambda c: {"memo": {}},
     "margins of 0": lambda c: {"memo": c.memo | {"margins": np.zeros((4, 1)).tolist()}},
@@ -96,8 +96,10 @@ TAMPERED = {
 def test_tampered_choices_are_refused(how):
     bandit = trained("one expert")
     choice = bandit.choose(np.eye(D))
-    tampered = dataclasses.replace(choice, **TAMPERED[how](choice))
-    refused(bandit, lambda: bandit.learn(tampered, 1.0), "choice|contexts|allowed")
+    parts = TAMPERED[how](choice)
+    refused(bandit, lambda: bandit.learn(changed(choice, **parts), 1.0), "choice|contexts|allowed")
+    if how != "another arm":  # whoever has the key may have played another one
+        refused(bandit, lambda: bandit.learn(resigned(bandit, choice, **parts), 1.0), "choice|contexts|allowed")
     bandit.learn(choice, 1.0)
 
 

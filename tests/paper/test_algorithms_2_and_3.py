@@ -118,7 +118,9 @@ def test_lemma_3_4_and_theorem_a_5_rounds_at_zero_promise_nothing():
         bandit.learn(bandit.choose(X), 0.5)
     kept = bandit.arrays()["experts"][paper.KEPT, 0]
     assert kept == pytest.approx(10 * (1 - q) / 2)
-    bandit.arrays()["weights"][:], bandit.arrays()["experts"][paper.NORM2] = 0, 0
+    arrays = bandit.arrays()
+    arrays["weights"][:], arrays["experts"][paper.NORM2] = 0, 0
+    bandit = MonotoneBandit.from_arrays(arrays)
     waiting = [bandit.choose(X) for _ in range(10)]
     for choice in waiting:
         bandit.learn(choice, 0.5)

@@ -45,6 +45,7 @@ CHOICES, ROUNDS, REWARD, BASELINE, LONGEST, SPREAD, SEEN, SEEN2, LARGEST, TOTAL_
 # DRIFT: how many choices were made while another one waited for its reward. FIRST, VARIANCE, REACH: 0.
 LEAST_KEPT = 1e-9  # of a round that explores always: nothing is guaranteed, but it is learned from
 NO_PAIR = 1e300
+LEAST_NORM2 = 1e-60  # shorter weights are 0: |v.z| of the next round stays away from 0
 
 
 @njit(cache=True, error_model="numpy")
@@ -248,6 +249,10 @@ def teach(
     if norm2 > 1.0:
         for j in range(T.shape[0]):
             T[j, 0] /= sqrt(norm2)
+    elif norm2 < LEAST_NORM2:
+        norm2 = 0.0
+        for j in range(T.shape[0]):
+            T[j, 0] = 0.0
     S[SQUARES, 0] += step * square
     S[NORM2, 0] = min(1.0, norm2)
 

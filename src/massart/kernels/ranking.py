@@ -31,6 +31,7 @@ from massart.kernels.compiling import njit
 from massart.kernels.elementary import cbrt, exp, log
 from massart.kernels.mixture import coin
 
+# The ranges of all of these are in kernels/ranking_door.py, which nothing passes that leaves them.
 # how: float64 (HOW_SIZE,), what the policy was told
 FLOOR, LOWEST, HIGHEST, HORIZON, RELATIVE, PAPER, HOW_SIZE = range(7)
 # S: float64 (EXPERT_SIZE, experts)
@@ -67,6 +68,9 @@ MOST_EXPLORATION = 0.5
 # The largest |x|^2: of any context, and of one where a margin is known, which allows for rounding of 1.
 MOST_SQUARE, UNIT_SQUARE = 1e100, (1.0 + 1e-9) ** 2
 LEAST_Z2 = 1e-300
+# A round in which two arms differ explores with this probability at least, so that estimated rewards stay finite.
+LEAST_RATE = 1e-12
+LEAST_SPREAD = 1e-200  # below it, the experts' estimates are equal up to rounding
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -158,7 +162,7 @@ def _dense_distances(data: Any, d: int, k: int, a: int, z2: Any) -> None:
 def share(S: Any, t: Any, shares: Any) -> None:
     """Exponential weights on estimated lifts, at the rate sqrt(ln N / their variance so far)."""
     experts, best, total = S.shape[1], S[LIFT].max(), 0.0
-    rate = sqrt(log(float(experts)) / t[SPREAD]) if t[SPREAD] > 0.0 else 0.0
+    rate = sqrt(log(float(experts)) / t[SPREAD]) if t[SPREAD] > LEAST_SPREAD else 0.0
     for e in range(experts):
         shares[e] = exp(rate * (S[LIFT, e] - best))
         total += shares[e]
@@ -217,7 +221,8 @@ def plan(
             root = cbrt(reach)
             most = min(MOST_EXPLORATION, root * root)
             longest = max(t[LONGEST] if how[RELATIVE] != 0.0 else 1.0, 1e-150)
-            rates[e] = min(1.0, max(how[FLOOR], most * gamma / longest * sqrt(total / (4.0 * (free - 1.0)))))
+            rate = most * gamma / longest * sqrt(total / (4.0 * (free - 1.0)))
+            rates[e] = min(1.0, max(how[FLOOR], rate, LEAST_RATE))
         for i in range(k):
             if allowed[i]:
                 p[i] += shares[e] * ((1.0 - rates[e]) * (1.0 if i == a else 0.0) + rates[e] / free)
@@ -356,32 +361,6 @@ def remember(reward: float, t: Any) -> None:
     t[ROUNDS] += 1.0
     t[REWARD] += reward
     t[BASELINE] += (reward - t[BASELINE]) / (t[ROUNDS] + 1.0)
-
-
-@njit(cache=True, error_model="numpy")
-def decide(rows: Any, allowed: Any, seed: Any, how: Any, T: Any, S: Any, t: Any, shares: Any, memo: Any) -> int:
-    """One choice in one call: the arm, or -1 - i if `look` refuses arm i. `shares` and `memo` are filled."""
-    k = allowed.size
-    scores, squares = np.empty((k, S.shape[1])), np.empty(k)
-    bad = look(rows, k, T, S, square_limit(how), scores, squares)
-    if bad >= 0:
-        return -1 - bad
-    share(S, t, shares)
-    plan(rows, allowed, how, S, t, shares, scores, squares, np.zeros(T.shape[0]), memo)
-    return draw(memo[4], coin(seed, t[CHOICES]))
-
-
-@njit(cache=True, error_model="numpy")
-def absorb(
-    rows: Any, allowed: Any, arm: int, reward: float, baseline: float, how: Any, T: Any, S: Any, t: Any, shares: Any,
-    memo: Any,
-) -> None:  # fmt: skip
-    """One reward in one call."""
-    estimates = np.empty(allowed.size)
-    estimate(arm, reward, baseline, memo[4], allowed, memo[0], shares, S, t, estimates)
-    width = max(how[HIGHEST] - baseline, baseline - how[LOWEST])
-    teach(rows, allowed, estimates, memo, width, False, T, S, np.zeros(T.shape))
-    remember(reward, t)
 
 
 @njit(cache=True, error_model="numpy")

@@ -8,7 +8,7 @@ import os
 from contextlib import AbstractContextManager, nullcontext
 from math import isfinite
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from massart.learners.drift import Drifting
 from massart.learners.experts import Experts
 from massart.learners.guarded import Guarded, lock_of
 from massart.learners.halfspace import Halfspace
+from massart.learners.keys import key_path, read_key, write_key
 from massart.learners.one_vs_rest import OneVsRest
 from massart.store.model_file import read_model, write_model
 
@@ -98,6 +99,9 @@ def save(model: "Model", path: str | os.PathLike[str]) -> None:
     with _held(model):
         kind, meta, arrays = _parts(model)
         check_model(kind, meta, arrays)
+        if kind == "bandit":
+            bandit = cast("MonotoneBandit", model)
+            write_key(path, bandit.identity, bandit.key)
         write_model(path, kind, meta, arrays)
 
 
@@ -137,7 +141,13 @@ def check_model(kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]
 
 def load(path: str | os.PathLike[str]) -> Any:
     """The learner or classifier that `save` wrote, or `massart train`."""
-    return model_of(os.fspath(path), *read_model(path))
+    kind, meta, arrays = read_model(path)
+    model = model_of(os.fspath(path), kind, meta, arrays)
+    if kind == "bandit":
+        lost = f" (there is none in {key_path(path)}, so choices from before the file cannot be verified)"
+        model.sign_with(read_key(path, model.identity), lost)
+        model.reseed()
+    return model
 
 
 def model_of(place: str, kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:

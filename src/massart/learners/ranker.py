@@ -5,15 +5,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from massart.errors import InvalidDataError, InvalidParameterError
+from massart.errors import InvalidDataError
 from massart.kernels import ranking as kernel
-from massart.kernels.states import check_arrays
-from massart.learners.arms import Arms, check_reward_range
+from massart.kernels.ranking_state import LEAST_MARGIN, RankingState, check_state, new_state, require_arrays
 from massart.learners.choice import Contexts
+from massart.learners.guarded import Guarded
 from massart.learners.lift import grown, learned_lift
+from massart.learners.rewards import check_number, check_reward_range
 
 
-class MonotoneRanker:
+class MonotoneRanker(Guarded):
     """Rank by a linear score; the lift of its first choice is bounded from below (Theorem 9(b) of docs/theory.md).
 
     If in every round any two arms with different contexts differ by `gap` in expected reward and by `margin` in score,
@@ -27,6 +28,8 @@ class MonotoneRanker:
     gap : lower bound on the difference of expected rewards of two arms of a round.
     margin : lower bound on the difference of their scores, for contexts of norm at most 1; `learn` refuses longer ones.
     reward_range : lowest and highest reward; M is its width.
+
+    Several threads may use one ranker.
 
     Massart classification is the case of two arms, x and -x, with rewards (1 + y) / 2 and (1 - y) / 2:
     gap = 1 - 2 noise_rate and twice the margin give the decisions of `Halfspace`.
@@ -42,43 +45,22 @@ class MonotoneRanker:
     [1, 2, 0]
     """
 
+    _state: RankingState
+
     def __init__(self, gap: float = 0.1, margin: float = 0.05, reward_range: tuple[float, float] = (0.0, 1.0)) -> None:
         lowest, highest = check_reward_range(reward_range)
-        if not 0 < gap <= highest - lowest:
-            raise InvalidParameterError(f"gap={gap!r}: give a number above 0, at most the reward range")
-        if not 0 < margin <= 2:
-            raise InvalidParameterError(f"margin={margin!r}: give a number above 0 and at most 2")
-        experts = np.zeros((kernel.EXPERT_SIZE, 1))
-        experts[[kernel.DELTA, kernel.GAMMA, kernel.SCALE], 0] = gap, margin, 1.0
-        totals = np.zeros(kernel.TOTAL_SIZE)
-        self._set(
-            {
-                "how": np.array([0.0, lowest, highest, 0.0, 0.0, 0.0]),
-                "weights": np.zeros((0, 1)),
-                "experts": experts,
-                "totals": totals,
-            }
-        )
-
-    def _set(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self._how = arrays["how"]
-        self._T = arrays["weights"]  # (n_features, 1), no rows before the first contexts
-        self._S = arrays["experts"]
-        self._t = arrays["totals"]
-
-    def _arms(self, contexts: Contexts, limit: float) -> tuple[Arms, NDArray[np.float64], NDArray[np.float64]]:
-        known = self._t[kernel.ROUNDS] > 0
-        arms = Arms.of(contexts, None, self._T.shape[0] if known else None)
-        weights = self._T if known else np.zeros((arms.width, 1))
-        scores, squares = np.empty((arms.count, 1)), np.empty(arms.count)
-        bad = kernel.look(arms.rows, arms.count, weights, self._S, limit, scores, squares)
-        if bad >= 0:
-            raise arms.refusal(bad, float(self._S[kernel.GAMMA, 0]))
-        return arms, scores, squares
+        width = highest - lowest
+        advice = f"give a number above 0, at most the reward range and at least {LEAST_MARGIN:g} of it"
+        gap = check_number("gap", gap, LEAST_MARGIN * width, width, advice)
+        advice = f"give a number above 0 (at least {LEAST_MARGIN:g}) and at most 2"
+        margin = check_number("margin", margin, LEAST_MARGIN, 2.0, advice)
+        self._state = new_state([0.0, lowest, highest, 0.0, 0.0, 0.0], [(gap, margin)])
 
     def score(self, contexts: Contexts) -> NDArray[np.float64]:
         """(k,) scores w.x of the arms."""
-        return self._arms(contexts, kernel.MOST_SQUARE)[1][:, 0]
+        with self._lock:
+            scores, _ = self._state.look(self._state.arms(contexts), kernel.MOST_SQUARE)
+        return np.asarray(scores[:, 0])
 
     def choose(self, contexts: Contexts) -> int:
         """The arm with the highest score, the first of equals."""
@@ -90,39 +72,26 @@ class MonotoneRanker:
 
     def learn(self, contexts: Contexts, rewards: ArrayLike) -> None:
         """Learn the rewards of all arms of a round."""
-        arms, scores, squares = self._arms(contexts, kernel.UNIT_SQUARE)
-        try:
-            seen = np.asarray(rewards, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InvalidDataError("rewards must be numbers, one per arm") from None
-        lowest, highest = self._how[kernel.LOWEST], self._how[kernel.HIGHEST]
-        if seen.shape != (arms.count,):
-            raise InvalidDataError(f"rewards have shape {seen.shape}, but there are {arms.count} arms: give one each")
-        if not ((seen >= lowest) & (seen <= highest)).all():
-            raise InvalidDataError(f"rewards leave reward_range ({lowest:g}, {highest:g}), or are not numbers")
-        if self._t[kernel.ROUNDS] == 0:
-            self._T = np.zeros((arms.width, 1))
-        count = arms.count
-        memo = (np.empty(1, np.int64), np.empty(1), np.empty((count, 1)), np.empty((count, 1)), np.empty(count))
-        scratch = np.zeros(arms.width)
-        kernel.plan(arms.rows, arms.allowed, self._how, self._S, self._t, np.ones(1), scores, squares, scratch, memo)
-        memo[1][0] = 0.0  # nothing is explored: everything is seen
-        kernel.teach(
-            arms.rows, arms.allowed, seen, memo, highest - lowest, True, self._T, self._S, np.zeros_like(self._T)
-        )
-        self._t[kernel.ROUNDS] += 1.0
-        self._t[kernel.REWARD] += seen[memo[0][0]]
-        self._t[kernel.SEEN] += seen[memo[0][0]] - seen.mean()
+        with self._lock:
+            state = self._state
+            arms = state.arms(contexts)
+            state.learn_all(arms, _rewards(rewards, arms.count, state.lowest, state.highest))
 
     def fit(self, X: Any, y: ArrayLike, qid: ArrayLike) -> Self:
         """Learn one round per query: rows of X with the same `qid`, y their relevance."""
-        queries, relevance = np.asarray(qid), np.asarray(y, dtype=np.float64)
-        if queries.shape != relevance.shape or queries.shape != (X.shape[0],):
+        try:
+            rows = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+            queries, relevance = np.asarray(qid), np.asarray(y)
+            same = queries.shape == relevance.shape == (rows.shape[0],)
+            _, first = np.unique(queries, return_index=True)
+        except Exception as error:  # ragged lists, or objects that do not sort
+            raise InvalidDataError(f"X, y and qid must be arrays with the same number of rows ({error})") from None
+        if not same:
             raise InvalidDataError("X, y and qid must have the same number of rows")
-        _, first = np.unique(queries, return_index=True)
-        for start in np.sort(first):
-            rows = np.flatnonzero(queries == queries[start])
-            self.learn(X[rows], relevance[rows])
+        with self._lock:
+            for start in np.sort(first):
+                found = np.flatnonzero(queries == queries[start])
+                self.learn(rows[found], relevance[found])
         return self
 
     def predict(self, X: Contexts) -> NDArray[np.float64]:
@@ -132,12 +101,12 @@ class MonotoneRanker:
     @property
     def rounds(self) -> int:
         """Rounds learned."""
-        return int(self._t[kernel.ROUNDS])
+        return self._state.learned
 
     @property
     def lift(self) -> float:
         """What its first choices earned above a random arm, summed over the rounds learned."""
-        return float(self._t[kernel.SEEN])
+        return float(self._state.totals[kernel.SEEN])
 
     @property
     def guaranteed_lift(self) -> float:
@@ -145,34 +114,54 @@ class MonotoneRanker:
 
         A number of 0 or less guarantees nothing yet.
         """
-        return learned_lift(self._S[:, 0])
+        return learned_lift(self._state.experts[:, 0])
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """(d,) the linear score."""
-        return np.asarray(self._T[:, 0] * self._S[kernel.SCALE, 0])
+        with self._lock:
+            return np.asarray(self._state.weights[:, 0] * self._state.experts[kernel.SCALE, 0])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that it remembers; `from_arrays` gives it back bit for bit."""
-        return {"how": self._how, "weights": self._T, "experts": self._S, "totals": self._t}
+        with self._lock:
+            return dict(self._state.arrays())
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "MonotoneRanker":
         """The ranker whose `arrays()` these are; those of older files are completed."""
-        rounds = float(arrays["totals"].flat[kernel.ROUNDS]) if arrays["totals"].size > kernel.ROUNDS else 0.0
-        arrays = dict(arrays, experts=grown(arrays["experts"], rounds, np.zeros(arrays["experts"].shape[-1])))
-        shapes: dict[str, tuple[int, ...]] = {
-            "how": (kernel.HOW_SIZE,),
-            "experts": (kernel.EXPERT_SIZE, 1),
-            "totals": (kernel.TOTAL_SIZE,),
-        }
-        if arrays["weights"].size:
-            shapes["weights"] = (arrays["weights"].shape[0], 1)
-        check_arrays(arrays, shapes)
+        require_arrays(arrays, ("how", "experts", "totals", "weights"))
+        t = arrays["totals"]
+        rounds = float(t[kernel.ROUNDS]) if t.shape == (kernel.TOTAL_SIZE,) and t.dtype == np.float64 else 0.0
+        experts = arrays["experts"].shape[-1] if arrays["experts"].ndim else 0
+        whole = dict(arrays, experts=grown(arrays["experts"], rounds, np.zeros(experts)))
         ranker = cls.__new__(cls)
-        ranker._set(arrays)
+        ranker._state = check_state(whole, ranker=True)
         return ranker
 
     def copy(self) -> "MonotoneRanker":
         """An independent ranker in the same state."""
-        return MonotoneRanker.from_arrays({name: array.copy() for name, array in self.arrays().items()})
+        return type(self).from_arrays(self.arrays())
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = {name: value for name, value in super().__getstate__().items() if name != "_state"}
+        return own | {"arrays": self.arrays()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._state = check_state(state.pop("arrays"), ranker=True)
+        super().__setstate__(state)
+
+
+def _rewards(rewards: Any, arms: int, lowest: float, highest: float) -> NDArray[np.float64]:
+    try:
+        given = np.asarray(rewards)
+        if given.dtype.kind not in "fiubO":
+            raise TypeError
+        seen = np.array(given, dtype=np.float64)
+    except Exception:  # whatever an object says when it is asked for its number
+        raise InvalidDataError("rewards must be numbers, one per arm") from None
+    if seen.shape != (arms,):
+        raise InvalidDataError(f"rewards have shape {seen.shape}, but there are {arms} arms: give one each")
+    if not ((seen >= lowest) & (seen <= highest)).all():
+        raise InvalidDataError(f"rewards leave reward_range ({lowest:g}, {highest:g}), or are not numbers")
+    return seen

@@ -1,0 +1,290 @@
+"""What a bandit or ranker remembers between rounds, and the only calls of the kernels that change it.
+
+A `RankingState` is made by `new_state` or `check_state` and by nothing else, so every state has these invariants:
+
+    how       (HOW_SIZE,)             FLOOR in [0, 1]; LOWEST < HIGHEST, at most 1e50 in size, at least 1e-50 apart;
+                                      HORIZON 0 (not known) or 1 to 1e15; RELATIVE and PAPER 0 or 1; with PAPER one
+                                      expert, a horizon and no RELATIVE
+    experts   (EXPERT_SIZE, experts)  DELTA in (0, width], at least 1e-12 of it; GAMMA in [1e-12, 2]; SCALE above 0;
+                                      FIRST at most CAP; KEPT at most ROUNDS; sums of squares, caps and bounds are not
+                                      negative; none above its limit in _EXPERTS; with PAPER, NORM2 is 0 or 1e-60 to 1
+    totals    (TOTAL_SIZE,)           CHOICES and ROUNDS whole, at most 2^48, of a bandit ROUNDS <= CHOICES;
+                                      of a bandit BASELINE in [LOWEST, HIGHEST]; LONGEST in [0, 1e50]; _TOTALS
+    weights   (d, experts)            d > 0, or nothing has been chosen or learned; |w| = SCALE |T| at most 1e6
+
+All numbers are finite and the state's own. Finite contexts and rewards keep it so: a step is at most about 1e82 long
+(rewards 1e50, probabilities 1e-12 / k, |z| / m at most 2e12), its square 1e164, and 2^48 of them add up to 1e179.
+"""
+
+import math
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.errors import InvalidDataError, ModelFileError
+from massart.kernels import paper_ranking as paper
+from massart.kernels import ranking as kernel
+from massart.kernels import ranking_rounds as rounds
+from massart.kernels.ranking_door import LONGEST, CheckedArms, CheckedRound, check_arms, contexts_too_long, make_round
+
+__all__ = ["LARGEST_REWARD", "LEAST_MARGIN", "LEAST_WIDTH", "MOST_CHOICES", "MOST_HORIZON", "RankingState",
+           "check_state", "new_state", "require_arrays"]  # fmt: skip
+
+LARGEST_REWARD, LEAST_WIDTH, LEAST_MARGIN, MOST_HORIZON = 1e50, 1e-50, 1e-12, 1e15
+MOST_CHOICES: Final = 1 << 48
+_LONG: Final = 1e6  # of w = SCALE * T, which is at most about 1
+_SQUARES: Final = 1e200
+# Row of `experts`: its least and its largest value.
+_EXPERTS: Final = {
+    "CAP": (0.0, 1e100), "SQUARES": (0.0, _SQUARES), "NORM2": (0.0, _SQUARES), "SCALE": (1e-101, 1e151),
+    "KEPT": (0.0, 1e15), "LIFT": (-1e100, 1e100), "LIFT2": (0.0, _SQUARES), "DRIFT": (-_SQUARES, _SQUARES),
+    "FIRST": (0.0, 1e100), "VARIANCE": (0.0, 1e301), "REACH": (0.0, 1e150),
+}  # fmt: skip
+_TOTALS: Final = {
+    "CHOICES": (0.0, float(MOST_CHOICES)), "ROUNDS": (0.0, float(MOST_CHOICES)), "REWARD": (-1e66, 1e66),
+    "BASELINE": (-LARGEST_REWARD, LARGEST_REWARD), "LONGEST": (0.0, LONGEST * (1 + 1e-9)), "SPREAD": (0.0, _SQUARES),
+    "SEEN": (-1e100, 1e100), "SEEN2": (0.0, _SQUARES), "LARGEST": (0.0, 1e100),
+}  # fmt: skip
+
+
+class RankingState:
+    """Made by `new_state` and `check_state` only."""
+
+    __slots__ = ("experts", "highest", "how", "lowest", "margin", "totals", "weights")
+
+    how: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    experts: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    lowest: float
+    highest: float
+    margin: float | None  # that was given, for contexts of norm at most 1
+
+    def __init__(self) -> None:
+        raise TypeError("RankingState is made by new_state and check_state, which check what is in it")
+
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """Copies; `check_state` gives the state back."""
+        return {
+            "how": self.how.copy(),
+            "weights": self.weights.copy(),
+            "experts": self.experts.copy(),
+            "totals": self.totals.copy(),
+        }
+
+    @property
+    def is_paper(self) -> bool:
+        """Whether the update is the paper's."""
+        return bool(self.how[kernel.PAPER])
+
+    @property
+    def width(self) -> int | None:
+        """The number of features, from the first contexts on."""
+        return self.weights.shape[0] or None
+
+    @property
+    def chosen(self) -> int:
+        """Choices made."""
+        return int(self.totals[kernel.CHOICES])
+
+    @property
+    def learned(self) -> int:
+        """Rounds learned."""
+        return int(self.totals[kernel.ROUNDS])
+
+    def first_weights(self, width: int) -> NDArray[np.float64]:
+        """The weights, or those to begin with."""
+        if self.weights.shape[0]:
+            return self.weights
+        weights = np.zeros((width, self.experts.shape[1]))
+        weights[:1] = self.how[kernel.PAPER]  # Algorithm 3 begins at e_1
+        return weights
+
+    def arms(self, contexts: Any, allowed: Any = None) -> CheckedArms:
+        """Arms for this state."""
+        return check_arms(contexts, allowed, self.weights.shape[0] or None)
+
+    def decide(self, arms: CheckedArms, seed: Any, otherwise: str = "") -> tuple[int, CheckedRound]:
+        """Choose one of the arms, by the coin of this seed."""
+        return self._decide(arms, seed, self.totals, otherwise, keep=True)
+
+    def foresee(self, arms: CheckedArms, otherwise: str = "") -> CheckedRound:
+        """What `decide` would do but for the coin; nothing changes."""
+        return self._decide(arms, np.uint64(0), self.totals.copy(), otherwise, keep=False)[1]
+
+    def _decide(
+        self, arms: CheckedArms, seed: Any, totals: Any, otherwise: str, *, keep: bool
+    ) -> tuple[int, CheckedRound]:
+        self._fits(arms)
+        experts = self.experts.shape[1]
+        weights = self.weights if self.weights.shape[0] else self.first_weights(arms.width)
+        block = np.empty(rounds.block_size(arms.count, experts))
+        call = rounds.paper_decide if self.how[kernel.PAPER] else rounds.decide
+        arm = call(arms.rows, arms.allowed, seed, self.how, weights, self.experts, totals, block)
+        if arm < 0:
+            arms.refuse(-1 - arm, self.margin, otherwise)
+        if keep:
+            self.weights = weights
+        return arm, make_round(arms, block, experts)
+
+    def absorb(self, made: CheckedRound, reward: float) -> None:
+        """Learn the reward of a round, a number within the range."""
+        if made.experts != self.experts.shape[1] or not self.lowest <= reward <= self.highest:
+            raise InvalidDataError(f"a choice of {made.experts} experts, reward {reward:g}: not for this bandit")
+        self._fits(made.arms)
+        call = rounds.paper_absorb if self.how[kernel.PAPER] else rounds.absorb
+        call(made.arms.rows, reward, made.arms.count, self.how, self.weights, self.experts, self.totals, made.block)
+
+    def _fits(self, arms: CheckedArms) -> None:
+        if self.weights.shape[0] not in (0, arms.width):
+            raise InvalidDataError(f"contexts have {arms.width} features, but this policy has {self.weights.shape[0]}")
+
+    def look(self, arms: CheckedArms, limit: float | None = None) -> tuple[Any, Any]:
+        """The scores and squared norms of arms, if all are finite and no square is above the limit of this state."""
+        limit = kernel.square_limit(self.how) if limit is None else limit
+        self._fits(arms)
+        scores, squares = np.empty((arms.count, self.experts.shape[1])), np.empty(arms.count)
+        weights = self.first_weights(arms.width)
+        bad = kernel.look(arms.rows, arms.count, weights, self.experts, limit, scores, squares)
+        if bad >= 0:
+            arms.refuse(bad, self.margin if limit < LONGEST else None)
+        return scores, squares
+
+    def learn_all(self, arms: CheckedArms, rewards: NDArray[np.float64]) -> None:
+        """Learn the rewards of all arms, (k,) numbers within the range."""
+        scores, squares = self.look(arms, kernel.UNIT_SQUARE)
+        k, how, t = arms.count, self.how, self.totals
+        self.weights = self.first_weights(arms.width)
+        memo = (np.empty(1, np.int64), np.empty(1), np.empty((k, 1)), np.empty((k, 1)), np.empty(k))
+        shares, scratch, board = np.ones(1), np.zeros(arms.width), np.zeros_like(self.weights)
+        kernel.plan(arms.rows, arms.allowed, how, self.experts, t, shares, scores, squares, scratch, memo)
+        memo[1][0] = 0.0  # nothing is explored: everything is seen
+        width = self.highest - self.lowest
+        kernel.teach(arms.rows, arms.allowed, rewards, memo, width, True, self.weights, self.experts, board)
+        t[kernel.ROUNDS] += 1.0
+        t[kernel.REWARD] += rewards[memo[0][0]]
+        t[kernel.SEEN] += rewards[memo[0][0]] - rewards.mean()
+
+    def play(self, contexts: Any, rewards: Any, seed: Any, otherwise: str) -> tuple[Any, Any]:
+        """Choose and learn n rounds, contexts (n, k, d) and rewards (n, k) of all arms: arms and probabilities."""
+        X, r = _simulation(contexts, rewards, self)
+        if X.size and self.margin is not None:
+            squares = np.einsum("nkd,nkd->nk", X, X)
+            if not squares.max() <= kernel.UNIT_SQUARE:
+                row, arm = np.argwhere(squares > kernel.UNIT_SQUARE)[0]
+                norm = math.sqrt(squares[row, arm])
+                raise contexts_too_long(f"contexts[{row}, {arm}]", norm, self.margin, otherwise)
+        arms, chances = np.empty(len(X), np.int64), np.empty(len(X))
+        if len(X):
+            self.weights = self.first_weights(X.shape[2])
+            call = paper.play if self.is_paper else kernel.play
+            call(X, r, seed, self.how, self.weights, self.experts, self.totals, arms, chances)
+        return arms, chances
+
+
+def _simulation(contexts: Any, rewards: Any, state: RankingState) -> tuple[Any, Any]:
+    try:
+        given = [np.asarray(contexts), np.asarray(rewards)]
+        if any(array.dtype.kind not in "fiubO" for array in given):
+            raise TypeError
+        with np.errstate(over="ignore"):
+            X, r = (np.ascontiguousarray(array, np.float64) for array in given)
+    except Exception:
+        raise InvalidDataError("contexts and rewards must be arrays of real numbers") from None
+    if X.ndim != 3 or r.shape != X.shape[:2] or X.shape[1] < 1 or X.shape[2] < 1:
+        raise InvalidDataError(
+            f"contexts {X.shape} and rewards {r.shape} must be (rounds, arms, features) and (rounds, arms), with at "
+            "least one arm and one feature"
+        )
+    if not ((r >= state.lowest) & (r <= state.highest)).all():
+        raise InvalidDataError(f"rewards leave reward_range ({state.lowest:g}, {state.highest:g}), or are not numbers")
+    if not np.abs(X).max(initial=0.0) <= LONGEST / math.sqrt(X.shape[2]):
+        raise InvalidDataError(f"contexts hold numbers that are not finite, or are longer than {LONGEST:g}")
+    if state.width not in (None, X.shape[2]):
+        raise InvalidDataError(f"contexts have {X.shape[2]} features, but this bandit has {state.width}")
+    return X, r
+
+
+def new_state(how: Any, grid: Any) -> RankingState:
+    """The state of a policy that was told `how` and tries these pairs of gap and margin."""
+    how = np.array(how, dtype=np.float64)
+    experts = np.zeros((kernel.EXPERT_SIZE, len(grid)))
+    experts[[kernel.DELTA, kernel.GAMMA]] = np.array(grid, dtype=np.float64).T
+    experts[kernel.SCALE] = 1.0
+    experts[kernel.NORM2] = float(how[kernel.PAPER])  # |e_1|, where Algorithm 3 begins
+    totals = np.zeros(kernel.TOTAL_SIZE)
+    totals[kernel.BASELINE] = (how[kernel.LOWEST] + how[kernel.HIGHEST]) / 2
+    return _state(how, np.zeros((0, len(grid))), experts, totals)
+
+
+def _state(how: Any, weights: Any, experts: Any, totals: Any) -> RankingState:
+    state = object.__new__(RankingState)
+    state.how, state.weights, state.experts, state.totals = how, weights, experts, totals
+    state.lowest, state.highest = float(how[kernel.LOWEST]), float(how[kernel.HIGHEST])
+    state.margin = None if how[kernel.RELATIVE] else float(experts[kernel.GAMMA, 0])
+    return state
+
+
+@np.errstate(all="ignore")  # forged numbers overflow, and are then found to be too large
+def check_state(arrays: dict[str, NDArray[Any]], *, ranker: bool = False) -> RankingState:
+    """The state whose `arrays()` these are, from a file that may hold anything; a ModelFileError says what is wrong."""
+    require_arrays(arrays, ("how", "experts", "totals", "weights"))
+    experts = arrays["experts"].shape[1] if arrays["experts"].ndim == 2 else -1
+    features = arrays["weights"].shape[0] if arrays["weights"].ndim == 2 else -1
+    shapes = {"how": (kernel.HOW_SIZE,), "experts": (kernel.EXPERT_SIZE, experts), "totals": (kernel.TOTAL_SIZE,),
+              "weights": (features, experts)}  # fmt: skip
+    own = {}
+    for name, shape in shapes.items():
+        array = arrays[name]
+        if array.dtype != np.float64 or array.shape != shape or experts < 1 or (ranker and experts != 1):
+            raise ModelFileError(f"array {name!r} is {array.dtype} of shape {array.shape}, which no policy has")
+        own[name] = np.array(array, dtype=np.float64, order="C")
+        if not np.isfinite(own[name]).all():
+            raise ModelFileError(f"array {name!r} holds numbers that are not finite")
+    how, S, t, T = own["how"], own["experts"], own["totals"], own["weights"]
+    lowest, highest = how[kernel.LOWEST], how[kernel.HIGHEST]
+    paper_how = bool(how[kernel.PAPER])
+    _require(abs(lowest) <= LARGEST_REWARD and abs(highest) <= LARGEST_REWARD, "how", "reward_range")
+    _require(highest - lowest >= LEAST_WIDTH, "how", "reward_range")
+    _require(0.0 <= how[kernel.FLOOR] <= 1.0, "how", "exploration")
+    _require(how[kernel.HORIZON] == 0.0 or 1.0 <= how[kernel.HORIZON] <= MOST_HORIZON, "how", "horizon")
+    _require(how[kernel.RELATIVE] in (0.0, 1.0) and how[kernel.PAPER] in (0.0, 1.0), "how", "update")
+    _require(not paper_how or (experts == 1 and how[kernel.HORIZON] >= 1 and not how[kernel.RELATIVE]), "how",
+             "update='paper', which has one expert, a margin and a horizon")  # fmt: skip
+    if paper_how:
+        norm2 = float(S[kernel.NORM2, 0])
+        _require(norm2 == 0.0 or 0.9 * paper.LEAST_NORM2 <= norm2 <= 1.0 + 1e-9, "experts", "NORM2")
+    for names, array in ((_EXPERTS, S), (_TOTALS, t)):
+        for name, (low, high) in names.items():
+            row = array[getattr(kernel, name)]
+            _require(bool(np.all((row >= low) & (row <= high))), "experts" if array is S else "totals", name)
+    width = highest - lowest
+    _require(bool(((S[kernel.DELTA] >= LEAST_MARGIN * width * 0.99) & (S[kernel.DELTA] <= width * 1.01)).all()),
+             "experts", "gap")  # fmt: skip
+    _require(bool(((S[kernel.GAMMA] >= LEAST_MARGIN) & (S[kernel.GAMMA] <= 2.0)).all()), "experts", "margin")
+    _require(bool((S[kernel.FIRST] <= S[kernel.CAP]).all()), "experts", "FIRST above CAP")
+    learned, chosen = float(t[kernel.ROUNDS]), float(t[kernel.CHOICES])
+    _require(bool((S[kernel.KEPT] <= learned * (1 + 1e-9)).all()), "experts", "KEPT above the number of rounds")
+    _require(learned == math.floor(learned) and chosen == math.floor(chosen), "totals", "counts that are not whole")
+    if not ranker:
+        _require(learned <= chosen, "totals", "more rounds learned than chosen")
+        _require(bool(lowest <= t[kernel.BASELINE] <= highest), "totals", "BASELINE")
+    _require(features > 0 or learned == chosen == 0.0, "weights", "no features, but rounds that were learned")
+    lengths = np.sqrt(np.sum((T * S[kernel.SCALE]) ** 2, axis=0))
+    _require(
+        bool((lengths <= _LONG).all()) and bool((np.abs(T) <= 1e100).all()), "weights", "a vector that is too long"
+    )
+    return _state(how, T, S, t)
+
+
+def require_arrays(arrays: Any, names: Any) -> None:
+    """Refuse what is not a table with these arrays."""
+    for name in names:
+        if not isinstance(arrays, dict) or not isinstance(arrays.get(name), np.ndarray):
+            raise ModelFileError(f"array {name!r} is missing, which every such policy has: save it again")
+
+
+def _require(good: Any, name: str, what: str) -> None:
+    if not good:
+        raise ModelFileError(f"array {name!r} holds what no policy has ({what}): the file is damaged or forged")
