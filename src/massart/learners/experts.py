@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.kernels import mixture
 from massart.kernels import pool as kernel
+from massart.kernels.scoring import mixed
 from massart.learners.certificate import Certificate
 from massart.learners.certify import Council, certify_mixture, lower_pool_noise_rate
 from massart.learners.rows import NO_WEIGHT, Rows
@@ -302,7 +303,7 @@ class Experts:
         deviation = np.sqrt(self._C[kernel.DEVIATION, :d] / max(self._t[mixture.WEIGHT], 1e-300))
         centred = few[1:]
         centred[:, :d] /= np.where(deviation > 1e-200, deviation, np.inf)
-        centred[:, d] -= np.einsum("kj,j->k", centred[:, :d], self._C[kernel.MEAN, :d])  # no BLAS: a fixed order
+        centred[:, d] -= mixed(centred[:, :d], self._C[kernel.MEAN, :d])  # no BLAS: a fixed order
         return few
 
     def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
@@ -316,19 +317,19 @@ class Experts:
 
     def new_average(self) -> NDArray[np.float64]:
         """Zeros of the shape that `learn_rows(average=...)` takes."""
-        return np.zeros_like(self._W)
+        return np.zeros(self._W.shape)  # not zeros_like, which would touch all of it
 
     def leaders(self) -> NDArray[np.float64]:
         """(1, n_features + 1): the weights of the vote."""
         voice, late = self._M[mixture.VOICE], kernel.DIAGONAL + self._plain
         factors = np.zeros(kernel.COLUMNS)
         factors[:late] = voice[:late] * self._S[kernel.SCALE, :late]
-        # Neither columns() nor a copy of the weights, which may be hundreds of megabytes; and not `@`, which adds up in
-        # an order that depends on the number of threads.
-        vote = np.einsum("jk,k->j", self._W, factors)
+        # Neither columns() nor a copy of the weights, which may be hundreds of megabytes; and not `@` or einsum, which
+        # add up in an order that depends on the processor and the number of threads.
+        vote = mixed(self._W, factors)
         vote[-1] = vote[-1] * self._how[kernel.BIAS] + voice[late] * self._late
         if self._F.size:
-            few = np.einsum("k,kj->j", voice[late + kernel.LATE :], self._few_columns())
+            few = mixed(self._few_columns().T, voice[late + kernel.LATE :])
             known = min(few.size - 1, self.n_features)
             vote[:known] += few[:known]
             vote[-1] += few[-1]
