@@ -132,8 +132,8 @@ def fit_batch(
     late = [*averages, columns.columns(again), columns.leaders(again)]
     del again, fresh, average, averages, total, before  # each as large as the model, or twice
     if passes > 1 and sizes is not None:
-        for weights in late:
-            weights[:, :, :-1] /= sizes
+        for own in late:
+            own[:, :, :-1] /= sizes
     candidates = np.concatenate([*late, *drawn, *_constants(len(late[0]), late[0].shape[2], constant)], axis=1)
     del late, drawn
     candidates[~np.isfinite(candidates).all(axis=2)] = 0.0  # sums of numbers near the end of their range

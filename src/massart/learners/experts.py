@@ -120,7 +120,7 @@ class Experts:
         own = slice(kernel.DIAGONAL, kernel.DIAGONAL + len(grid))
         columns[[kernel.ETA, kernel.GAMMA, kernel.CONSTANT], own] = np.array(grid, dtype=np.float64).T
         columns[kernel.CAP, own] = (1.0 - columns[kernel.ETA, own]) / columns[kernel.GAMMA, own]
-        columns[kernel.SCALE, own] = 1.0 / np.sqrt(2.0 * columns[kernel.CAP, own] ** 2)
+        columns[kernel.SCALE, own] = 1.0 / np.sqrt(2.0 * np.square(columns[kernel.CAP, own]))
         experts = kernel.DIAGONAL + len(grid) + kernel.LATE + (1 + kernel.CENTRED if few else 0)
         members = np.zeros((mixture.MEMBER_SIZE, experts))
         members[[mixture.SHARE, mixture.VOICE]] = 1.0
@@ -409,7 +409,7 @@ def _upgraded(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     if t.shape != (mixture.COINS,) or S.shape != (kernel.CONSTANT, kernel.COLUMNS):
         return {"how": how}
     gamma = S[kernel.GAMMA]
-    reach = (gamma + max(1.0, float(t[mixture.LONGEST2]) ** 0.5)) / gamma
+    reach = (gamma + max(1.0, float(np.sqrt(t[mixture.LONGEST2])))) / gamma
     regret = np.sqrt(2.0 * (S[kernel.CAP] ** 2 + S[kernel.SQUARES]))
     linear = regret - np.sqrt(S[kernel.NORM2])
     new = [np.ones_like(gamma), linear, t[mixture.WEIGHT2] * reach**2, np.zeros_like(gamma)]
