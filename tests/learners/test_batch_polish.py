@@ -60,11 +60,11 @@ def polished(monkeypatch):
     """The calls of `_polish`: (candidates, X, labels, weight, what came of them)."""
     calls, polish = [], batch._polish
 
-    def spy(candidates, X, labels, weights, chance, intercept):
+    def spy(candidates, X, labels, weights, doubts, intercept):
         before = candidates.copy()
-        best = polish(candidates, X, labels, weights, chance, intercept)
+        best = polish(candidates, X, labels, weights, doubts, intercept)
         assert np.array_equal(candidates, before), "candidates are not changed"
-        assert chance == 0.0, "without class weights the fewest mistakes count"
+        assert doubts[0] == 0.0, "without class weights the fewest mistakes count"
         assert np.array_equal(*weights)
         calls.append((before, X, labels, weights[0], best))
         return best

@@ -24,7 +24,7 @@ _LEAST, _MOST = -342, 308  # powers of ten beyond which 19 digits are 0 or infin
 _DIGITS: Final = 800  # that can decide; any others count as one that is not 0
 _WORDS: Final = 160  # of 32 bits: 800 digits times 10^308, or 10^1142, or 2^1075 times 800 digits
 _NAN, _INF, _INFINITY = tuple(b"nan"), tuple(b"inf"), tuple(b"infinity")
-_TENS = 10.0 ** np.arange(23)
+_TENS = np.array([float(10**k) for k in range(23)])  # not np.power, which need not be exact
 _WHOLE_TENS = 10 ** np.arange(9, dtype=np.uint64)
 
 

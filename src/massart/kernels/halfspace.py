@@ -127,6 +127,17 @@ def _count(s: Any, sign: float, y: float, c: float, heavy: float, length2: float
 
 
 @njit(cache=True, error_model="numpy", inline="always")
+def _pace(s: Any, rule: Any, longest: float, delta: float) -> float:
+    """The paper's slack for this round; its floor, cap and step are left in s. `longest` is weight times length."""
+    horizon = rule[PACE] if rule[PACE] > 0.0 else s[ROUNDS]
+    eps = min(0.5 * delta, 1.0 / sqrt(rule[GAMMA] * sqrt(horizon)))  # theory.paper_slack, erratum 16
+    s[FLOOR] = 0.25 * eps * rule[GAMMA]  # Algorithm 1, line 1
+    s[CAP] = min(_LARGEST_GRADIENT, max(s[CAP], longest * 0.5 * (1.0 + delta - eps) / s[FLOOR]))
+    s[STEP] = 2.0 / (s[CAP] * sqrt(horizon))  # Fact 2.4, diameter 2
+    return eps
+
+
+@njit(cache=True, error_model="numpy", inline="always")
 def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c: float) -> float:
     """Learn one row x, scaled by `unit`, from dot = v.x and square = |x|^2; return b for v <- v + b x."""
     kind, eta, gamma = rule[KIND], rule[ETA], rule[GAMMA]
@@ -151,15 +162,10 @@ def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c
     delta = 1.0 - 2.0 * eta
     rate, floor, m = eta, gamma, u + gamma
     if kind == PAPER:
-        horizon = rule[PACE] if rule[PACE] > 0.0 else s[ROUNDS]
-        eps = min(0.5 * delta, 1.0 / sqrt(gamma * sqrt(horizon)))  # theory.paper_slack, erratum 16
-        tau = 0.25 * eps * gamma  # Algorithm 1, line 1
-        s[CAP] = min(_LARGEST_GRADIENT, max(s[CAP], heavy * sqrt(length2) * 0.5 * (1.0 + delta - eps) / tau))
-        s[STEP] = 2.0 / (s[CAP] * sqrt(horizon))  # Fact 2.4, diameter 2
-        s[FLOOR] = tau
+        eps = _pace(s, rule, heavy * sqrt(length2), delta)
         s[SLACK] += 0.5 * c * eps
         delta -= eps
-        rate, floor, m = eta + 0.5 * eps, tau, max(u, tau)
+        rate, floor, m = eta + 0.5 * eps, s[FLOOR], max(u, s[FLOOR])
 
     k = 0.5 * c * (delta * sign - y) / m  # g = k x, x scaled
     square_of_g = k * k * length2

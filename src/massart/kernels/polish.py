@@ -43,6 +43,17 @@ def _best_step(x: Any, s: Any, y: Any, c: Any, heavy: Any, doubt: float) -> floa
 
 
 @njit(cache=True, error_model="numpy")
+def scores_of(columns: Any, w: Any, count: int) -> Any:
+    """The scores of `count` rows, column after column; `columns` is CSC as in `polish`."""
+    data, indices, indptr = columns
+    scores = np.zeros(count)
+    for j in range(w.size):
+        for p in range(indptr[j], indptr[j + 1]):
+            scores[indices[p]] += data[p] * w[j]
+    return scores
+
+
+@njit(cache=True, error_model="numpy")
 def polish(columns: Any, y: Any, c: Any, heavy: Any, s: Any, w: Any, doubt: float, sweeps: int) -> int:
     """Change w, and the scores s of the rows with it, where that makes fewer mistakes; return how often it did.
 

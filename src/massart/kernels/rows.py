@@ -141,3 +141,14 @@ def copy_keys(keys: Any, copies: Any) -> Any:
             number += np.uint64(1)
             at += 1
     return rows, again
+
+
+@njit(cache=True)
+def add_squares(data: Any, indices: Any, indptr: Any, weight: Any, total: Any, present: Any) -> None:
+    """Add weight * x^2 to `total`, and the weight to `present` where x^2 is not 0, for each entry of CSR rows."""
+    for i in range(indptr.size - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            square = np.float64(data[p] * data[p])
+            if square != 0.0:
+                total[indices[p]] += weight[i] * square
+                present[indices[p]] += weight[i]

@@ -45,3 +45,25 @@ def score_many(X: Any, W: Any, scores: Any) -> None:
             x = np.float64(X[i, j])
             for c in range(W.shape[1]):
                 scores[i, c] += x * W[j, c]
+
+
+@njit(cache=True, nogil=True)
+def score_many_csr(data: Any, indices: Any, indptr: Any, W: Any, scores: Any) -> None:
+    """`score_many` for CSR rows."""
+    for i in range(indptr.size - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            x, j = np.float64(data[p]), indices[p]
+            for c in range(W.shape[1]):
+                scores[i, c] += x * W[j, c]
+
+
+@njit(cache=True, nogil=True)
+def mixed(W: Any, factors: Any) -> Any:
+    """The sum over k of W[j, k] factors[k], for every j: in the order of k, which `@` and einsum do not promise."""
+    total = np.empty(W.shape[0])
+    for j in range(W.shape[0]):
+        sum_j = 0.0
+        for k in range(W.shape[1]):
+            sum_j += W[j, k] * factors[k]
+        total[j] = sum_j
+    return total

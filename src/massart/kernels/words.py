@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 from massart.kernels.compiling import njit
 
 _ONE, _EIGHT = np.uint64(1), np.uint64(8)
-_SIGNED_TENS = np.concatenate([10.0 ** np.arange(16), -(10.0 ** np.arange(16))])  # to divide by: no guess about signs
+_SIGNED_TENS = np.array([sign * 10.0**k for sign in (1, -1) for k in range(16)])  # to divide by: no guess about signs
 _WHOLE_TENS = 10 ** np.arange(9, dtype=np.uint64)
 
 

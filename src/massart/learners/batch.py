@@ -8,6 +8,7 @@ mistakes is taken if it is lower by more than chance; then the best is the predi
 groups of rows moves the minimum of every convex loss, but not this one.
 """
 
+from math import sqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,10 +18,13 @@ from scipy import sparse
 from massart.kernels import polish as polishing
 from massart.kernels import rows as kernel
 from massart.kernels.door import Rows
-from massart.kernels.scoring import score_many
+from massart.kernels.elementary import log
+from massart.kernels.scoring import score_many, score_many_csr
+from massart.learners.occurring import Occurring
 
 _DRAWS = 6  # rounds drawn by chance
 _JUDGED = 20_000  # rows that judge the candidates, at most
+_AT_ONCE = 16  # candidates that are judged at once
 _POLISHED = 8  # candidates that are polished, the best
 _POLISHING = 50_000  # rows that polish them, at most
 _SWEEPS = 2
@@ -92,7 +96,9 @@ def fit_batch(
     not: then nothing is certified. `class_weight`, one per class, is the learner's own; here it weighs the mistakes
     that decide between candidates. `constant` is the value of the constant coordinate, 0 without an intercept.
     """
-    sizes = _sizes(X, weight)
+    columns = Occurring(X)
+    judged = columns.of_rows
+    sizes = _sizes(judged, weight)
     fresh = learner.copy() if sizes is not None else learner
     order, weight = canonical_order(rows, labels, weight, seed)
     if order.size > np.count_nonzero(weight):
@@ -104,36 +110,48 @@ def fit_batch(
     for start, stop in zip(np.append(0, stops[:-1]), stops, strict=True):
         learner.learn_rows(rows, y, weight, order[start:stop], average)
         if stop < order.size:
-            drawn.append(learner.leaders()[:, None, :])
-    total, weight_total = learner.summed(average)
+            drawn.append(columns.leaders(learner))
+    total, weight_total = columns.summed(learner, average)
     averages = [total / weight_total]
-    again = learner if passes == 1 else learner.copy()
+    again = learner
     if passes > 1 and sizes is not None:
-        drawn += [*averages, learner.columns(), learner.leaders()[:, None, :]]
-        again, average, total, weight_total = fresh, fresh.new_average(), 0.0 * total, 0.0
-        rows = Rows.of(_divided(X, sizes)).check()
+        drawn += [*averages, columns.columns(learner), columns.leaders(learner)]
+        again, average, total, weight_total = fresh, None, 0.0 * total, 0.0
+        average = fresh.new_average()
+        rows = Rows.of(columns.divided(X, sizes)).check()
+    elif passes > 1:
+        again = learner.copy()
+    before, weight_before = total, weight_total
     for _ in range(1, passes):
         before, weight_before = total, weight_total
         again.learn_rows(rows, y, weight, rng.permutation(order), average)
-        total, weight_total = again.summed(average)
+        total, weight_total = columns.summed(again, average)
         averages = [(total - before) / (weight_total - weight_before), total / weight_total]
     # Of equals the first wins: averages before the last weights, these before the weights of a round drawn by chance,
     # and these before answering the same to every row.
-    late = np.concatenate([*averages, again.columns(), again.leaders()[:, None, :]], axis=1)
+    late = [*averages, columns.columns(again), columns.leaders(again)]
+    del again, fresh, average, averages, total, before  # each as large as the model, or twice
     if passes > 1 and sizes is not None:
-        late[:, :, :-1] /= sizes
-    candidates = np.concatenate([late, *drawn, *_constants(late.shape[0], late.shape[2], constant)], axis=1)
+        for own in late:
+            own[:, :, :-1] /= sizes
+    candidates = np.concatenate([*late, *drawn, *_constants(len(late[0]), late[0].shape[2], constant)], axis=1)
+    del late, drawn
+    candidates[~np.isfinite(candidates).all(axis=2)] = 0.0  # sums of numbers near the end of their range
     # The judges are rows in the canonical order, so that the choice depends on nothing but the rows either.
     judges = order[:_JUDGED].astype(np.int64)
     cost = weight * class_weight[labels]
-    best = _by_mistakes(candidates, X[judges], labels[judges], cost[judges])
-    if len(candidates) > 1:
-        return candidates[:, best[0]].copy()  # the answer is the highest of several scores, not the sign of one
+    best = _by_mistakes(candidates, judged[judges], labels[judges], cost[judges])
+    if len(candidates) > 1:  # the answer is the highest of several scores, not the sign of one
+        return columns.widened(candidates[:, best[0]].copy())
     judges = order[:_POLISHING].astype(np.int64)
     weights = cost[judges], weight[judges] * class_weight.max()
     # By less than a row of the heavier label over one of the lighter, candidates may differ by chance.
     chance = float(weights[1].max() * (1.0 - class_weight.min() / class_weight.max()))
-    return _polish(candidates[0, best[:_POLISHED]], X[judges], labels[judges], weights, chance, constant)[None]
+    # At any fixed step, none of so many coordinates is expected to pass by chance alone.
+    doubt = sqrt(2.0 * log(2.0 * (columns.width + 1)))
+    best_ones = candidates[0, best[:_POLISHED]]
+    polished = _polish(best_ones, judged[judges], labels[judges], weights, (chance, doubt), constant)
+    return columns.widened(polished[None])
 
 
 def _constants(classes: int, width: int, constant: float) -> list[NDArray[np.float64]]:
@@ -158,21 +176,20 @@ def _sizes(X: Any, weight: NDArray[np.float64]) -> NDArray[np.float64] | None:
     The learners with a mistake bound take rows as they are. When columns are of very different size, passes after the
     first learn them in units of their own size instead; a row's meaning does not change with the units.
     """
-    if sparse.issparse(X):  # SciPy adds up in the order of the rows
-        squares = X.multiply(X)
-        total, present = np.asarray(weight @ squares).ravel(), np.asarray(weight @ (squares != 0)).ravel()
-    else:  # and so does NumPy, but for `@`, whose order of additions is that of the BLAS and its threads
+    if sparse.issparse(X):
+        total, present = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        kernel.add_squares(X.data, X.indices, X.indptr, weight, total, present)
+    else:  # NumPy adds up in the order of the rows, but for `@`, whose order is that of the BLAS and its threads
         squares = np.square(X, dtype=np.float64)
         present = np.where(squares != 0, weight[:, None], 0.0).sum(axis=0)
         total = np.multiply(squares, weight[:, None], out=squares).sum(axis=0)
     sizes = np.sqrt(total / np.where(present > 0, present, 1.0))
     sizes = np.where((sizes > 1e-100) & (sizes < 1e100), sizes, 1.0)
     seen = sizes[present > 0]
-    return np.exp2(np.rint(np.log2(sizes))) if seen.size and seen.max() > 10 * seen.min() else None
-
-
-def _divided(X: Any, sizes: NDArray[np.float64]) -> Any:
-    return X.multiply(1.0 / sizes).tocsr() if sparse.issparse(X) else X / sizes
+    if not seen.size or seen.max() <= 10 * seen.min():
+        return None
+    mantissa, exponent = np.frexp(sizes)  # not exp2 and log2, whose last digits depend on the processor
+    return np.asarray(np.ldexp(1.0, exponent - (mantissa < sqrt(0.5))))
 
 
 def _polish(
@@ -180,24 +197,23 @@ def _polish(
     X: Any,
     labels: NDArray[np.int64],
     weights: tuple[NDArray[np.float64], NDArray[np.float64]],
-    chance: float,
+    doubts: tuple[float, float],
     constant: float,
 ) -> NDArray[np.float64]:
     """The candidate, (d + 1,), that makes the fewest mistakes after exact line searches along its coordinates.
 
-    `weights` are those of the rows, and what they would be with the heavier label; a later candidate has to be better
-    than an earlier one by more than `chance`.
+    `weights` are those of the rows, and what they would be with the heavier label. `doubts` are the mistakes by which a
+    later candidate has to be better than an earlier one, and how many deviations of chance a step has to gain.
     """
+    chance, doubt = doubts
     ones = np.full((len(labels), 1), float(constant != 0.0))
     columns = sparse.hstack([sparse.csc_matrix(X, dtype=np.float64), ones], format="csc")
     entries = (columns.data, columns.indices.astype(np.int64), columns.indptr.astype(np.int64))
-    # At any fixed step, none of so many coordinates is expected to pass by chance alone.
-    doubt = float(np.sqrt(2 * np.log(2 * candidates.shape[1])))
     y = 2.0 * labels - 1.0
     fewest, best = np.inf, np.asarray(candidates[0])
     for candidate in candidates:
         polished = candidate.copy()
-        scores = np.asarray(columns @ polished)
+        scores = polishing.scores_of(entries, polished, len(labels))
         polishing.polish(entries, y, *weights, scores, polished, doubt, _SWEEPS)
         mistakes = float(weights[0][(scores >= 0.0) != (y > 0.0)].sum())
         if mistakes < fewest - chance:
@@ -210,13 +226,23 @@ def _by_mistakes(
 ) -> NDArray[np.int64]:
     """Numbers of the candidates, of (classes, candidates, d + 1) weights, from the fewest mistakes to the most."""
     classes, count, width = candidates.shape
-    flat = candidates.reshape(classes * count, width)
-    if sparse.issparse(X):
-        scores = X @ flat[:, :-1].T
-    else:  # a score of 0 is a cliff, and `@` would fall on a side of it that depends on the BLAS and its threads
-        scores = np.zeros((X.shape[0], classes * count))
-        score_many(np.ascontiguousarray(X), np.ascontiguousarray(flat[:, :-1].T), scores)
-    scores = (np.asarray(scores) + flat[:, -1]).reshape(-1, classes, count)
-    answers = scores[:, 0] >= 0.0 if classes == 1 else scores.argmax(axis=1)
-    mistakes = np.where(answers != labels[:, None], weight[:, None], 0.0).sum(axis=0)
+    mistakes = np.empty(count)
+    for start in range(0, count, _AT_ONCE):
+        part = candidates[:, start : start + _AT_ONCE]
+        answers = _answers(part.reshape(-1, width), X, classes)
+        wrong = np.where(answers != labels[:, None], weight[:, None], 0.0)
+        mistakes[start : start + _AT_ONCE] = wrong.sum(axis=0)
     return np.asarray(np.argsort(mistakes, kind="stable"))
+
+
+def _answers(weights: NDArray[np.float64], X: Any, classes: int) -> NDArray[Any]:
+    """(rows, candidates): the numbers of the classes that candidates, (classes * candidates, d + 1), answer."""
+    # A score of 0 is a cliff, and `@` would fall on a side of it that depends on the BLAS and its threads or, for a
+    # sparse matrix, on whether a compiler fused products and sums.
+    scores, turned = np.zeros((X.shape[0], len(weights))), np.ascontiguousarray(weights[:, :-1].T)
+    if sparse.issparse(X):
+        score_many_csr(X.data, X.indices, X.indptr, turned, scores)
+    else:
+        score_many(np.ascontiguousarray(X), turned, scores)
+    scores = (scores + weights[:, -1]).reshape(X.shape[0], classes, -1)
+    return np.asarray(scores[:, 0] >= 0.0 if classes == 1 else scores.argmax(axis=1))

@@ -18,6 +18,7 @@ from massart.errors import InvalidParameterError
 from massart.kernels import mixture
 from massart.kernels import pool as kernel
 from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, check_labels, check_outputs, one_label, one_row, row_of
+from massart.kernels.scoring import mixed
 from massart.kernels.states import check_pool
 from massart.learners.certificate import Certificate
 from massart.learners.certify import Council, certify_mixture, lower_pool_noise_rate
@@ -122,7 +123,7 @@ class Experts(Guarded):
         own = slice(kernel.DIAGONAL, kernel.DIAGONAL + len(grid))
         columns[[kernel.ETA, kernel.GAMMA, kernel.CONSTANT], own] = np.array(grid, dtype=np.float64).T
         columns[kernel.CAP, own] = (1.0 - columns[kernel.ETA, own]) / columns[kernel.GAMMA, own]
-        columns[kernel.SCALE, own] = 1.0 / np.sqrt(2.0 * columns[kernel.CAP, own] ** 2)
+        columns[kernel.SCALE, own] = 1.0 / np.sqrt(2.0 * np.square(columns[kernel.CAP, own]))
         experts = kernel.DIAGONAL + len(grid) + kernel.LATE + (1 + kernel.CENTRED if few else 0)
         members = np.zeros((mixture.MEMBER_SIZE, experts))
         members[[mixture.SHARE, mixture.VOICE]] = 1.0
@@ -310,7 +311,7 @@ class Experts(Guarded):
         deviation = np.sqrt(self._C[kernel.DEVIATION, :d] / max(self._t[mixture.WEIGHT], 1e-300))
         centred = few[1:]
         centred[:, :d] /= np.where(deviation > 1e-200, deviation, np.inf)
-        centred[:, d] -= np.einsum("kj,j->k", centred[:, :d], self._C[kernel.MEAN, :d])  # no BLAS: a fixed order
+        centred[:, d] -= mixed(centred[:, :d], self._C[kernel.MEAN, :d])  # no BLAS: a fixed order
         return few
 
     @locked
@@ -325,7 +326,7 @@ class Experts(Guarded):
 
     def new_average(self) -> NDArray[np.float64]:
         """Zeros of the shape that `learn_rows(average=...)` takes."""
-        return np.zeros_like(self._W)
+        return np.zeros(self._W.shape)  # not zeros_like, which would touch all of it
 
     @locked
     def leaders(self) -> NDArray[np.float64]:
@@ -333,12 +334,12 @@ class Experts(Guarded):
         voice, late = self._M[mixture.VOICE], kernel.DIAGONAL + self._plain
         factors = np.zeros(kernel.COLUMNS)
         factors[:late] = voice[:late] * self._S[kernel.SCALE, :late]
-        # Neither columns() nor a copy of the weights, which may be hundreds of megabytes; and not `@`, which adds up in
-        # an order that depends on the number of threads.
-        vote = np.einsum("jk,k->j", self._W, factors)
+        # Neither columns() nor a copy of the weights, which may be hundreds of megabytes; and not `@` or einsum, which
+        # add up in an order that depends on the processor and the number of threads.
+        vote = mixed(self._W, factors)
         vote[-1] = vote[-1] * self._how[kernel.BIAS] + voice[late] * self._late
         if self._F.size:
-            few = np.einsum("k,kj->j", voice[late + kernel.LATE :], self._few_columns())
+            few = mixed(self._few_columns().T, voice[late + kernel.LATE :])
             known = min(few.size - 1, self.n_features)
             vote[:known] += few[:known]
             vote[-1] += few[-1]
@@ -403,7 +404,7 @@ def _upgraded(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     if t.shape != (mixture.COINS,) or S.shape != (kernel.CONSTANT, kernel.COLUMNS):
         return {"how": how}
     gamma = S[kernel.GAMMA]
-    reach = (gamma + max(1.0, float(t[mixture.LONGEST2]) ** 0.5)) / gamma
+    reach = (gamma + max(1.0, float(np.sqrt(t[mixture.LONGEST2])))) / gamma
     regret = np.sqrt(2.0 * (S[kernel.CAP] ** 2 + S[kernel.SQUARES]))
     linear = regret - np.sqrt(S[kernel.NORM2])
     new = [np.ones_like(gamma), linear, t[mixture.WEIGHT2] * reach**2, np.zeros_like(gamma)]

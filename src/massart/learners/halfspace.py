@@ -345,8 +345,8 @@ def _upgraded(rule: NDArray[np.float64], s: NDArray[np.float64]) -> dict[str, ND
         noise_rate, floor = float(rule[kernel.ETA]), float(rule[kernel.GAMMA])
         if rule[kernel.KIND] == kernel.PAPER:
             noise_rate, floor = 0.5, float(s[kernel.FLOOR]) or floor
-        reach = (floor + max(1.0, float(s[kernel.LONGEST2]) ** 0.5)) / floor
-        linear = regret_bound(rule, s) - float(s[kernel.NORM2]) ** 0.5
+        reach = (floor + max(1.0, float(np.sqrt(s[kernel.LONGEST2])))) / floor
+        linear = regret_bound(rule, s) - float(np.sqrt(s[kernel.NORM2]))
         spread = noise_rate * (1.0 - noise_rate) * float(s[kernel.WEIGHT2]) * reach * reach
         s = padded(s, kernel.STATE_SIZE, [linear, spread, 0.0, 1.0, 0.0, 2.0])
     return {"rule": rule, "state": s}

@@ -129,7 +129,7 @@ def initial_state(rule: NDArray[np.float64]) -> NDArray[np.float64]:
     else:
         s[kernel.CAP] = theory.gradient_cap(noise_rate, margin)
     if rule[kernel.KIND] == kernel.FTRL:
-        s[kernel.SCALE] = 1.0 / np.sqrt(2.0 * s[kernel.CAP] ** 2)
+        s[kernel.SCALE] = 1.0 / np.sqrt(2.0 * (s[kernel.CAP] * s[kernel.CAP]))
     if rule[kernel.KIND] == kernel.FIXED:
         s[kernel.SCALE] = rule[kernel.PACE]
     return s

@@ -1,0 +1,165 @@
+"""The same rows in the same order give the same model, byte for byte, on every x86-64 and ARM machine.
+
+Every setting is a process, for libraries look at the processor when they are loaded. Other processors are imitated:
+the C library, NumPy and the BLAS can be told not to use what newer ones have, and Numba to compile for the plainest
+one of the architecture. What they cannot imitate, the other architecture, is covered by digests that are written down
+here: every machine has to arrive at them. Rows are made of whole numbers, for a normal deviate is not the same
+everywhere: it comes from the logarithm of the C library.
+"""
+
+import os
+import platform
+import sys
+
+import numpy as np
+import processes
+import pytest
+
+MODELS = """
+import hashlib
+import pathlib
+import sys
+import tempfile
+import numpy as np
+from scipy import sparse
+from massart import Halfspace, MassartClassifier, MonotoneBandit, MonotoneRanker, save
+from massart.learners.drift import Drifting
+from massart.learners.experts import Experts
+
+dense_only = "dense-only" in sys.argv  # every form of rows is compiled on its own
+folder = pathlib.Path(tempfile.mkdtemp())
+
+def show(name, *contents):
+    print(name, "|", hashlib.sha256(b"".join(contents)).hexdigest())
+
+def keep(name, model):
+    arrays = (model._learner if isinstance(model, MassartClassifier) else model).arrays()
+    if isinstance(model, (MonotoneBandit, MonotoneRanker)):  # the identity of a bandit is random
+        show(f"{name}: all", *(array.tobytes() for array in arrays.values() if array.dtype == np.float64))
+    else:
+        save(model, folder / "model")
+        show(f"{name}: all", (folder / "model").read_bytes())
+    weights = [array for key, array in arrays.items() if key.endswith("weights")]
+    weights += [model._batch_weights] if isinstance(model, MassartClassifier) and model.n_iter_ > 1 else []
+    show(name, *(array.tobytes() for array in weights))
+
+rng = np.random.default_rng(0)
+
+def data(rows, columns):
+    X = rng.integers(-1000, 1001, (rows, columns))
+    X *= rng.random((rows, columns)) < 0.7
+    flipped = rng.integers(0, 10, rows) == 0
+    y = np.where((X[:, : columns // 2].sum(axis=1) + X[:, 0] > 100) != flipped, 1, -1)
+    return X / 1000.0, y
+
+few, y = data(1500, 7)
+weight = rng.integers(1, 50, 1500) / 16.0
+for name, told in {
+    "ftrl": {}, "fixed": {"horizon": 1500}, "adagrad-norm": {"optimizer": "adagrad-norm"}, "paper": {"update": "paper"},
+    "paper, horizon": {"update": "paper", "horizon": 1500}, "class weights": {"class_weight": (1.0, 3.0)},
+}.items():
+    learner = Halfspace(7, 0.1, 0.07, **told)
+    learner.learn_many(few, y, weight)
+    keep(name, learner)
+many, labels = data(600, 70)
+for name, X, target in (("few features", few, y), ("many features", sparse.csr_matrix(many), labels))[: 2 - dense_only]:
+    for kind, options in ((Experts, {}), (Drifting, {"horizon": 9})):
+        learner = kind(X.shape[1], **options)
+        learner.learn_many(X, target)
+        keep(f"{kind.__name__}, {name}", learner)
+keep("weighted", MassartClassifier(random_state=0).partial_fit(few, y, classes=[-1, 1], sample_weight=weight))
+wild = few * np.ldexp(1.0, np.arange(-12, 16, 4))
+keep("fit", MassartClassifier(random_state=0, passes=3).fit(few, y, sample_weight=weight))
+keep("fit, columns of different size", MassartClassifier(random_state=0, passes=2).fit(wild, y))
+wild = sparse.csr_matrix(many * np.ldexp(1.0, np.arange(70) % 9))
+if not dense_only:
+    keep("fit, sparse", MassartClassifier(random_state=0, passes=2).fit(wild, labels))
+keep("fit, three classes", MassartClassifier(random_state=0, passes=2).fit(few, y + (few[:, 1] > 0.3)))
+keep("fit, forgetting", MassartClassifier(random_state=0, passes=2, horizon=9).fit(few[:300], y[:300]))
+
+for name, options in {
+    "bandit": {}, "bandit, gap and margin known": {"gap": 0.1, "margin": 0.1},
+    **({} if dense_only else {"bandit, paper": {"gap": 0.1, "margin": 0.1, "update": "paper", "horizon": 300}}),
+}.items():
+    bandit = MonotoneBandit(random_state=0, **options)
+    for _ in range(300):
+        contexts = rng.integers(-1000, 1001, (4, 3)) / 2000.0
+        choice = bandit.choose(contexts)
+        bandit.learn(choice, float(rng.integers(0, 1000) < 500 + 400 * contexts[choice.arm, 0]))
+    keep(name, bandit)
+ranker, rng = MonotoneRanker(0.1, 0.1), np.random.default_rng(1)
+for _ in range(300):
+    contexts = rng.integers(-1000, 1001, (4, 3)) / 2000.0
+    ranker.learn(contexts, (contexts[:, 0] > 0).astype(float))
+keep("ranker", ranker)
+"""
+
+X86 = platform.machine() in ("x86_64", "AMD64")
+OLD_LIBRARIES = {
+    "NPY_DISABLE_CPU_FEATURES": " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])),
+    **(
+        {
+            "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX2,-AVX2_Usable,-FMA,-FMA_Usable,-FMA4,-AVX,-AVX_Usable",
+            "OPENBLAS_CORETYPE": "Prescott",
+            "OPENBLAS_NUM_THREADS": "1",
+        }
+        if X86
+        else {}
+    ),
+}
+
+# The first 64 bits of the digests of all weights. An update that changes what is learned changes them here.
+GOLDEN = {
+    "ftrl": "3eac7fca192bc9f4",
+    "fixed": "995740814c56831b",
+    "adagrad-norm": "c5016a3a2bd4be97",
+    "paper": "4342e8991f4deedc",
+    "paper, horizon": "61af3d7d663ad8e8",
+    "class weights": "a834a7dac3b3b6a7",
+    "Experts, few features": "07470177131518b4",
+    "Drifting, few features": "480ae10435b3ad8d",
+    "Experts, many features": "48406733264bf17a",
+    "Drifting, many features": "5529611c593f42a8",
+    "weighted": "864e11f61f63399e",
+    "fit": "5e4ab09b608809e2",
+    "fit, columns of different size": "cad81088e7741eb1",
+    "fit, sparse": "82fff6720e61c083",
+    "fit, three classes": "77d77e4c4694c8de",
+    "fit, forgetting": "da559d45a4f16f45",
+    "bandit": "1a93fc36736c3290",
+    "bandit, gap and margin known": "f038f44f27faf732",
+    "bandit, paper": "4779a1b6d5b29def",
+    "ranker": "a7b59a689a8519fd",
+}
+
+
+def digests(*options, **setting):
+    done = processes.run(
+        [sys.executable, "-c", MODELS, *options],
+        env={**os.environ, **setting},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(line.split(" | ") for line in done.stdout.splitlines())
+
+
+@pytest.fixture(scope="module")
+def here():
+    return digests()
+
+
+def test_what_is_learned_does_not_depend_on_the_libraries(here):
+    assert digests(**OLD_LIBRARIES) == here
+
+
+def test_what_is_learned_does_not_depend_on_what_the_compiler_may_use(here, tmp_path):
+    plainest = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(tmp_path)}
+    dense = digests("dense-only", **plainest)
+    assert len(dense) > len(here) // 2
+    assert dense == {name: here[name] for name in dense}
+
+
+def test_what_is_learned_is_what_other_machines_learn(here):
+    assert {name: digest[:16] for name, digest in here.items() if not name.endswith(": all")} == GOLDEN
