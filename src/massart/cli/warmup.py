@@ -34,7 +34,7 @@ def warmup(
 
     [bold]Example[/bold]
 
-    massart warmup race-arms
+    massart warmup known-noise
     """
     from massart.cli.kernel_uses import FAMILIES
     from massart.kernels.compiling import keeping

@@ -31,7 +31,7 @@ from massart.kernels.cache_folders import Folder, Kept, folders
 
 __all__ = ["COST", "Compiled", "NotCompiledError", "compiled", "is_current", "keeping", "njit", "only_kept", "stamp_of"]
 
-COST = "10 to 60 s"  # of a first use: 14 to 38 s on the machines where it was measured, some of them busy
+COST = "1 to 60 s"  # of a first use: 22 to 38 s for a training on the machines where it was measured
 _LOG = logging.getLogger("massart")
 _IMPORTS = re.compile(r"^from massart\.kernels(?:\.(\w+) import | import (\([^)]*\)|.*))", re.MULTILINE)
 
