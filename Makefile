@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: test test-blas lint format bench race recompile clean
+.PHONY: test test-blas soak lint format bench race recompile clean
 
 test: .venv/.peers
 	$(BIN)/pytest -n auto --cov --cov-report=term
@@ -25,6 +25,12 @@ test-blas: .venv/.peers
 	NUMBA_CPU_NAME=generic OPENBLAS_NUM_THREADS=1 $(if $(X86),$(OLD)) \
 		$(BIN)/pytest -n auto -q $(BLAS_TESTS)
 	OPENBLAS_NUM_THREADS=4 $(if $(AVX),OPENBLAS_CORETYPE=Sandybridge) $(BIN)/pytest -n auto -q $(BLAS_TESTS)
+
+# The fuzzers with a million inputs of each kind, for hours: on a machine that has the time, before a release.
+SOAK_TESTS := $(sort $(wildcard tests/*/test_*fuzz*.py tests/laws/test_01_*.py))
+
+soak: .venv/.peers
+	MASSART_FUZZ=1000000 MASSART_TEST_SECONDS=86400 $(BIN)/pytest -n auto -q $(SOAK_TESTS)
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
@@ -64,7 +70,7 @@ race: .venv/.peers
 	done
 	@touch $@
 
-# Numba's cache looks at the file of a kernel only, not at the files it takes functions from.
+# An edit is noticed without it: this is for measuring how long compiling takes.
 recompile:
 	find src -name '*.nb[ci]' -delete
 

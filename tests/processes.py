@@ -1,5 +1,6 @@
 """Processes that tests start: with a time limit each, and with signals as a terminal gives them, whoever started us."""
 
+import os
 import signal
 import subprocess
 import threading
@@ -10,8 +11,8 @@ from typing import Any
 
 import pytest
 
-PROCESS_LIMIT = 300.0  # seconds for a process that is run to its end: compiling, on a busy machine, included
-TEST_LIMIT = 600.0  # seconds for a test, and for each of its fixtures; more than for any process in it
+TEST_LIMIT = float(os.environ.get("MASSART_TEST_SECONDS", "600"))  # for a test, and for each of its fixtures
+PROCESS_LIMIT = TEST_LIMIT / 2  # for a process that is run to its end: compiling, on a busy machine, included
 
 
 def run(command: list[str], *, timeout: float = PROCESS_LIMIT, **options: Any) -> subprocess.CompletedProcess:

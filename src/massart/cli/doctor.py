@@ -252,7 +252,7 @@ def _use(state: dict[str, Any]) -> str:
     words = ["written" if state["written"] else state["why_not"] and f"not written ({state['why_not']})"]
     words.append(f"{state['kernels']} kernels" + (f" and {state['stale']} out of date" if state["stale"] else ""))
     if state["kernels"]:
-        words.append(f"{state['megabytes']:g} MB, compiled in {state['compiling_seconds']:g} s")
+        words.append(f"{state['megabytes']:g} MB, {state['compiling_seconds']:g} s to compile on one core")
     return "; ".join(filter(None, [*words, f"{state['free_megabytes']:,} MB free"]))
 
 

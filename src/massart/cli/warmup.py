@@ -27,14 +27,15 @@ def warmup(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
-    """Compile everything that commands and public classes use, and keep it for later processes.
+    """Compile all kernels that commands and public classes use, and keep them for later processes.
 
-    It is kept in NUMBA_CACHE_DIR if that is set, else beside the package if that can be written, else in the user's
-    folder for caches. Whoever may read that folder need not compile again: run it as the image's administrator.
+    They are kept in NUMBA_CACHE_DIR if it is set, else beside the package, else in the user's folder for caches.
+
+    When an image is built, run it as the owner of the package: everybody who may read it can use the kernels.
 
     [bold]Example[/bold]
 
-    massart warmup race-arms
+    massart warmup known-noise
     """
     from massart.cli.kernel_uses import FAMILIES
     from massart.kernels.compiling import keeping

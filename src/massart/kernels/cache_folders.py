@@ -35,7 +35,7 @@ class Kept(NamedTuple):
 
     name: str
     stamp: bytes  # of the sources it was compiled from
-    seconds: float  # that compiling it took, without what it calls
+    seconds: float  # of processor time that compiling it took, without what it calls
     size: int
 
 
