@@ -311,7 +311,7 @@ def test_whole_row_groups_are_skipped_without_being_decoded(tmp_path, monkeypatc
     monkeypatch.setattr(
         arrow_files,
         "_decoded",
-        lambda file, opened, group, *rest: asked.append(group) or decoded(file, opened, group, *rest),
+        lambda file, opened, groups, group, *rest: asked.append(group) or decoded(file, opened, groups, group, *rest),
     )
     for start in (73, 77):
         rows, *_ = read_all(arrow_format, source, reading, Position(0, start, start))

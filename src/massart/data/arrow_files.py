@@ -8,12 +8,12 @@ says of its sizes is checked before PyArrow takes memory for it (`arrow_messages
 import importlib
 import io
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final, NamedTuple
 
 from massart.data.arrow_messages import CheckedMessages, MessageWalker
 from massart.data.limits import TooLarge, most_unpacked
-from massart.data.parquet_pages import check_footer, check_group, leaves
+from massart.data.parquet_pages import Group, check_footer, check_group, groups_of, leaves
 from massart.data.pipeline import in_order
 from massart.data.seekable import Seekable, seekable
 from massart.data.sources import Source
@@ -64,7 +64,7 @@ def schema(source: Source) -> Any:
     """
     with in_words(source, 0):
         if _is_parquet(source):
-            with _parquet(source, None) as (file, _):
+            with _parquet(source, None) as (file, _, _):
                 found = file.schema_arrow
         else:
             with _stream(source, None, looking=True) as (reader, _, _):
@@ -129,11 +129,11 @@ def in_words(source: Source, row: int) -> Iterator[list[int]]:
 
 @contextmanager
 def _parquet(source: Source, wanted: int | None, texts: list[str] | None = None) -> Iterator[Any]:
-    """(ParquetFile, Seekable), with buffers for the `wanted` number of columns; `texts` come as dictionaries."""
+    """(ParquetFile, Seekable, footer), buffers for the `wanted` number of columns; `texts` come as dictionaries."""
     with seekable(source) as opened:
         arrow, parquet = pyarrow(), pyarrow("parquet")
         buffer = max(_SMALLEST_BUFFER, min(_LARGEST_BUFFER, _BUFFERS // max(1, wanted or 1)))
-        check_footer(opened.file, opened.size)
+        footer = check_footer(opened.file, opened.size)
         # Not mapped: a file that is cut while it is read must be an error, not the end of the process.
         raw = arrow.OSFile(str(opened.path)) if opened.path is not None else arrow.PythonFile(opened.file, "r")
         options: dict[str, Any] = {
@@ -145,52 +145,62 @@ def _parquet(source: Source, wanted: int | None, texts: list[str] | None = None)
             "thrift_container_size_limit": max(1 << 10, min(1 << 24, opened.size // _LEAST_COLUMN)),
         }
         with parquet.ParquetFile(raw, **options) as file:
-            yield file, opened
+            yield file, opened, footer
 
 
 def _parquet_batches(
     source: Source, names: list[str], start: int, rows: int, *, lanes: int, looking: bool
 ) -> Iterator[tuple[int, Any]]:
     lanes = max(1, min(lanes, len(names) // _LANE))
-    with _parquet(source, None) as (file, _):
-        texts = _texts(file.schema_arrow, names)
-    with _parquet(source, len(names), texts) as (file, opened):
+    with ExitStack() as open_files:
+        file, opened, footer = open_files.enter_context(_parquet(source, len(names)))
+        groups, texts = groups_of(footer), _texts(file.schema_arrow, names)
+        if texts:
+            file, opened, _ = open_files.enter_context(_parquet(source, len(names), texts))
+        if len(groups) != file.num_row_groups:
+            raise ValueError("its row groups cannot be counted")
         group = first = 0
-        total = max(1, file.metadata.num_rows)
-        while group < file.num_row_groups and first + file.metadata.row_group(group).num_rows <= start:
-            first += file.metadata.row_group(group).num_rows
+        total = max(1, sum(one.rows for one in groups))
+        while group < len(groups) and first + groups[group].rows <= start:
+            first += groups[group].rows
             group += 1
-        if first < start and group == file.num_row_groups:
+        if first < start and group == len(groups):
             raise _too_short(source, first, start)
         if lanes == 1 or opened.path is None:
-            found = _decoded(file, opened, group, names, rows)
+            found = _decoded(file, opened, groups, group, names, rows)
         else:
             shares = [names[lane::lanes] for lane in range(lanes)]
-            found = _side_by_side([_own_file(source, group, share, texts, rows) for share in shares])
+            found = _side_by_side([_own_file(source, groups, group, share, texts, rows) for share in shares])
         for batch in found:
             yield first, batch
             first += batch.num_rows
             opened.report(first / total)
 
 
-def _decoded(file: Any, opened: Seekable, group: int, names: list[str], rows: int) -> Iterator[Any]:
+def _decoded(
+    file: Any, opened: Seekable, groups: list[Group], group: int, names: list[str], rows: int
+) -> Iterator[Any]:
     """The rows from a row group on; each group is checked before PyArrow comes to it."""
-    columns, groups = leaves(file.schema, names), range(group, file.num_row_groups)
-    made = file.iter_batches(rows, row_groups=list(groups), columns=names, use_threads=False)
+    columns = leaves(file.schema, names)
+    made = file.iter_batches(rows, row_groups=list(range(group, len(groups))), columns=names, use_threads=False)
     reached = done = 0
-    for number in groups:
-        about = file.metadata.row_group(number)
+    for about in groups[group:]:
         check_group(opened.file, opened.size, about, columns)
-        reached += about.num_rows
+        reached += about.rows
         while done + rows <= reached and (batch := next(made, None)) is not None:
-            yield _valid(batch)
+            yield _valid(batch, decoded=True)
             done += batch.num_rows
-    yield from map(_valid, made)
+    for batch in made:
+        yield _valid(batch, decoded=True)
 
 
-def _valid(batch: Any) -> Any:
-    """The batch itself: offsets and places in dictionaries are followed by compiled code, which does not look."""
-    batch.validate(full=True)
+def _valid(batch: Any, *, decoded: bool = False) -> Any:
+    """The batch itself: offsets and places in dictionaries are followed by compiled code, which does not look.
+
+    Numbers that PyArrow decoded have neither.
+    """
+    if not decoded or not all(map(pyarrow("types").is_primitive, batch.schema.types)):
+        batch.validate(full=True)
     return batch
 
 
@@ -201,9 +211,11 @@ def _texts(schema: Any, names: list[str]) -> list[str]:
     return [entry.name for entry in schema if entry.name in wanted and any(test(entry.type) for test in tests)]
 
 
-def _own_file(source: Source, group: int, names: list[str], texts: list[str], rows: int) -> Iterator[Any]:
-    with _parquet(source, len(names), [name for name in texts if name in names]) as (file, opened):
-        yield from _decoded(file, opened, group, names, rows)
+def _own_file(
+    source: Source, groups: list[Group], group: int, names: list[str], texts: list[str], rows: int
+) -> Iterator[Any]:
+    with _parquet(source, len(names), [name for name in texts if name in names]) as (file, opened, _):
+        yield from _decoded(file, opened, groups, group, names, rows)
 
 
 def _side_by_side(shares: list[Iterator[Any]]) -> Iterator[Any]:

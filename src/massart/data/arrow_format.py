@@ -3,6 +3,7 @@
 A null and a NaN both mean that the feature is absent, which counts as 0; so does an empty text, as in CSV.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -60,7 +61,9 @@ def doubts(source: Source, reading: Reading, asked: Sequence[str]) -> list[str]:
     found = []
     try:
         batch = next(batches(source, names, 0, _LOOKED_AT, looking=True), None)
-        for name in names if batch is not None else ():
+        if batch is None:
+            return []
+        for name in names:
             column = batch.columns.column(batch.columns.schema.names.index(name))
             with in_words(source, 0):
                 places, values = arrow_columns.distinct(column)
@@ -157,10 +160,11 @@ class _Converter:
 def _columns(source: Source, schema: Any) -> list[Column]:
     """The columns of a file and what can be made of them; the size of a list is that of the first one."""
     found: list[Column] = []
+    times = Counter(schema.names)
     for entry in schema:
         kind: Kind = arrow_columns.kind_of(entry.type)
         size = 1
-        if kind == "vector":
+        if kind == "vector" and times[entry.name] == 1:  # several columns of one name are refused later on
             fixed = pyarrow("types").is_fixed_size_list(entry.type)
             size = entry.type.list_size if fixed else _first_length(source, entry.name)
         found.append(Column(entry.name, kind, size, str(entry.type), pyarrow("types").is_boolean(entry.type)))

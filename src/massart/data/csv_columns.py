@@ -168,7 +168,7 @@ def _named(names: Sequence[str], reading: Reading, where: str, *, labelled: bool
     places = {name: i for i, name in enumerate(names)}
     for i, name in enumerate(names):
         if places[name] != i and name in {*(reading.columns or ()), reading.label, reading.weight}:
-            raise InvalidDataError(f"{where}: several columns are called {name!r}; give each a name of its own")
+            raise InvalidDataError(f"{where}: several columns are called {name[:100]!r}; give each a name of its own")
     for asked, what, option in ((reading.label, "the label", "--label"), (reading.weight, "the weight", "--weight")):
         if labelled and asked is not None and asked not in places:
             raise missing(where, asked, names, what, option)

@@ -30,6 +30,7 @@ _HEAD_LINES: Final = 1000  # and lines, if both labels are among them
 _DEPTH: Final = 3  # objects inside one another that are looked into for numbers
 _REMEDY: Final = "write JSON numbers, or pass `--categorical {name}` if they are names"
 _NO_WEIGHT: Final = np.empty(0)
+_SHOWN: Final = 100  # characters of a name in a message
 _LONG: Final = 256  # characters of a label that is not remembered, and of which no more is shown
 
 
@@ -67,7 +68,7 @@ def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Readin
     if reading.label is None:
         label = label_name(names)
         if label is None and (lines or source.head(1)):
-            listed = ", ".join(map(repr, list(names)[:12])) or "none that could be read"
+            listed = ", ".join(repr(name[:_SHOWN]) for name in list(names)[:12]) or "none that could be read"
             raise InvalidDataError(
                 f"{source.name}: which field is the label? The first lines have {listed}: name one with --label FIELD"
             )

@@ -28,7 +28,7 @@ def refuse(source: str, line: int, field: str, wrong: str, remedy: str) -> NoRet
     Traceback (most recent call last):
     massart.errors.InvalidDataError: log.jsonl, line 3, reward: it is missing; add it
     """
-    raise InvalidDataError(f"{source}, line {line}, {field}: {wrong}; {remedy}") from None
+    raise InvalidDataError(f"{source}, line {line}, {cut(field)}: {wrong}; {remedy}") from None
 
 
 def cut(text: str) -> str:

@@ -7,22 +7,21 @@ TooLarge, says what is wrong.
 
 import base64
 import binascii
-import struct
 from collections.abc import Iterator
 from typing import IO, Any, Final, NamedTuple
 
 from massart.data.arrow_messages import check_schema
 from massart.data.limits import TooLarge, most_unpacked
 
-__all__ = ["check_footer", "check_group", "leaves"]
+__all__ = ["Group", "check_footer", "check_group", "groups_of", "leaves"]
 
 _KEY: Final = b"ARROW:schema"
 _LOOKS: Final = (1 << 8, 1 << 14, 1 << 24)  # bytes in which a page header ends
-_TAME: Final = ("UNCOMPRESSED", "SNAPPY")  # codecs that pack no more than 21 bytes into one
+_TAME: Final = (0, 1)  # codecs that pack no more than 21 bytes into one: none, and Snappy
 _VALUE: Final = 16  # bytes of memory for an element of a list, with its levels
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3  # kinds of pages
 _MOST_FIXED: Final = 1 << 12  # bytes of a value of fixed length, which may be repeated without taking any room
-_DEEPEST: Final = 8  # structs inside one another
+_DEEPEST: Final = 12  # structs and lists inside one another
 
 
 class _Page(NamedTuple):
@@ -33,8 +32,23 @@ class _Page(NamedTuple):
     header: int  # bytes
 
 
-def check_footer(file: IO[bytes], size: int) -> None:
-    """Refuse a schema of Arrow that is larger than its description; the rest of the footer is PyArrow's to check."""
+class _Chunk(NamedTuple):
+    """A column of a row group, where it lies in the file."""
+
+    begin: int
+    stored: int
+    codec: int
+
+
+class Group(NamedTuple):
+    """A row group."""
+
+    rows: int
+    chunks: list[_Chunk]
+
+
+def check_footer(file: IO[bytes], size: int) -> bytes:
+    """The footer; a schema of Arrow in it that is larger than its description is refused."""
     file.seek(max(0, size - 8))
     end = file.read(8)
     if len(end) < 8 or end[4:] != b"PAR1":
@@ -57,6 +71,38 @@ def check_footer(file: IO[bytes], size: int) -> None:
         start = 8 if message[:4] == b"\xff\xff\xff\xff" else 4
         check_schema(message[start:])
         place = footer.find(_KEY, begin)
+    return footer
+
+
+def groups_of(footer: bytes) -> list[Group]:
+    """The row groups of a file. PyArrow's own description of a column may end the process where it is damaged."""
+    try:
+        fields, _ = _struct(footer, 0, 0)
+    except IndexError:
+        raise ValueError("a footer that is cut off") from None
+    return [Group(_whole(group, 3), [_chunk(one) for one in _list(group, 1)]) for group in _list(fields, 4)]
+
+
+def _chunk(given: Any) -> _Chunk:
+    about = given.get(3) if isinstance(given, dict) else None
+    if not isinstance(about, dict):
+        raise ValueError("a column without a description")  # noqa: TRY004 - of the file
+    begin, dictionary = _whole(about, 9), _whole(about, 11)
+    return _Chunk(dictionary if 0 < dictionary < begin else begin, _whole(about, 7), _whole(about, 4))
+
+
+def _whole(fields: Any, field: int) -> int:
+    value = fields.get(field, 0) if isinstance(fields, dict) else None
+    if type(value) is not int:
+        raise ValueError("a footer with something else where a number should be")
+    return value
+
+
+def _list(fields: Any, field: int) -> list[Any]:
+    value = fields.get(field, []) if isinstance(fields, dict) else None
+    if not isinstance(value, list):
+        raise ValueError("a footer with something else where a list should be")  # noqa: TRY004 - of the file
+    return value
 
 
 def leaves(schema: Any, names: list[str]) -> list[tuple[int, bool]]:
@@ -73,22 +119,19 @@ def leaves(schema: Any, names: list[str]) -> list[tuple[int, bool]]:
     return found
 
 
-def check_group(file: IO[bytes], size: int, group: Any, columns: list[tuple[int, bool]]) -> None:
+def check_group(file: IO[bytes], size: int, group: Group, columns: list[tuple[int, bool]]) -> None:
     """Refuse a row group whose pages, one of each column at a time and lists whole, take too much memory."""
-    limit = most_unpacked(size)
-    rows, total = group.num_rows, 0
+    limit, total = most_unpacked(size), 0
     for number, is_list in columns:
-        chunk = group.column(number)
-        begin = chunk.data_page_offset
-        if chunk.has_dictionary_page and chunk.dictionary_page_offset and chunk.dictionary_page_offset < begin:
-            begin = chunk.dictionary_page_offset
-        stored = chunk.total_compressed_size
+        if number >= len(group.chunks):
+            raise ValueError("a row group with fewer columns than the schema")
+        begin, stored, codec = group.chunks[number]
         if not (begin >= 4 and 0 <= stored <= size - begin):
-            raise ValueError(f"column {chunk.path_in_schema} lies outside of the file")
-        if chunk.compression in _TAME and not is_list:
+            raise ValueError("a column that lies outside of the file")
+        if codec in _TAME and not is_list:
             continue
         largest = values = dictionary = 0
-        for page in _pages(file, begin, begin + stored, rows, exact=not is_list):
+        for page in _pages(file, begin, begin + stored, group.rows, exact=not is_list):
             if page.kind == _DICTIONARY:
                 dictionary = page.size
                 continue
@@ -131,10 +174,8 @@ def _header(file: IO[bytes], place: int, end: int) -> _Page:
     raise ValueError("a page header without end")
 
 
-def _struct(data: bytes, place: int, depth: int) -> tuple[dict[int, Any], int]:
-    """The numbers and structs in a struct, by field, and where it ends; IndexError if the data ends before."""
-    if depth > _DEEPEST:
-        raise ValueError("a page header that is nested too deeply")
+def _struct(data: bytes, place: int, depth: int) -> tuple[Any, int]:
+    """The numbers, structs and lists in a struct, by field, and where it ends; IndexError if the data ends before."""
     fields: dict[int, Any] = {}
     field = 0
     while True:
@@ -147,27 +188,51 @@ def _struct(data: bytes, place: int, depth: int) -> tuple[dict[int, Any], int]:
         else:
             number, place = _varint(data, place)
             field = number >> 1 ^ -(number & 1)
+        if field in fields:
+            raise ValueError("a field that stands there twice")
         fields[field], place = _value(data, place, kind & 15, depth)
 
 
 def _value(data: bytes, place: int, kind: int, depth: int) -> tuple[Any, int]:
     if kind in (1, 2):  # true and false have no bytes of their own
         return kind == 1, place
-    if kind == 3:
-        return data[place], place + 1
+    if kind in (3, 7):  # a byte, and a number with a point, which none here is
+        size = 1 if kind == 3 else 8
+        if place + size > len(data):
+            raise IndexError
+        return None, place + size
     if kind in (4, 5, 6):
         number, place = _varint(data, place)
         return number >> 1 ^ -(number & 1), place
-    if kind == 7:
-        return struct.unpack("<d", data[place : place + 8].ljust(8, b"\0"))[0], place + 8
     if kind == 8:
         length, place = _varint(data, place)
         if place + length > len(data):
             raise IndexError
         return None, place + length
-    if kind == 12:
-        return _struct(data, place, depth + 1)
-    raise ValueError("a page header with a list in it")
+    if kind in (9, 10, 12):
+        if depth > _DEEPEST:
+            raise ValueError("a description that is nested too deeply")
+        return (_struct if kind == 12 else _elements)(data, place, depth + 1)
+    raise ValueError("a description of a kind that is not known")
+
+
+def _elements(data: bytes, place: int, depth: int) -> tuple[Any, int]:
+    """A list; only structs in it are kept."""
+    count, kind = data[place] >> 4, data[place] & 15
+    place += 1
+    if count == 15:
+        count, place = _varint(data, place)
+    if place + count > len(data):
+        raise IndexError
+    kept = []
+    for _ in range(count):
+        if kind in (1, 2):  # in a list, true and false are bytes
+            place += 1
+            continue
+        value, place = _value(data, place, kind, depth)
+        if kind == 12:
+            kept.append(value)
+    return kept, place
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:

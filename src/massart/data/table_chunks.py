@@ -55,6 +55,8 @@ def frozen(values: NDArray[Any]) -> NDArray[Any]:
 
 def converted(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
     """Contiguous numbers of a type, read-only; those it does not have become NaN or infinite, and flaws later on."""
+    if values.dtype == dtype:
+        return frozen(np.ascontiguousarray(values))
     with np.errstate(invalid="ignore", over="ignore"):  # a signalling NaN is but a NaN
         return frozen(np.ascontiguousarray(values, dtype))
 

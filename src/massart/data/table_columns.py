@@ -36,6 +36,8 @@ _LISTED: Final = 12  # names that a message lists
 _ELEMENT: Final = re.compile(r"(.*)\[(\d+)\]", re.DOTALL)
 
 _LONGEST: Final = 24  # characters of a value in a message
+_LONG_NAME: Final = 100  # characters of a name in a message
+_COMPARED: Final = 1000  # names that a misspelt one is compared with
 
 
 def _written(decimal: str, group: str) -> re.Pattern[str]:
@@ -102,7 +104,7 @@ def choose(columns: Sequence[Column], reading: Reading, where: str, *, labelled:
     names = [column.name for column in columns]
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
-        raise InvalidDataError(f"{where}: several columns are called {twice[0]!r}; give each a name of its own")
+        raise InvalidDataError(f"{where}: several columns are called {_cut(twice[0])!r}; give each a name of its own")
     label, weight = _label(names, reading, where, labelled), None
     if reading.weight is not None:
         weight = _find(reading.weight, names, reading)
@@ -126,8 +128,8 @@ def choose(columns: Sequence[Column], reading: Reading, where: str, *, labelled:
         kind: Kind = "category" if number in categories else column.kind
         if column.kind == "other" or (column.kind == "vector" and (kind != "vector" or not column.size)):
             raise InvalidDataError(
-                f"{where}: column {column.name!r} holds {column.type}, of which no features can be made: "
-                f"leave it out with --ignore {column.name}"
+                f"{where}: column {_cut(column.name)!r} holds {_cut(column.type)}, of which no features can be made: "
+                f"leave it out with --ignore {_cut(column.name)}"
             )
         features.append(Feature(number, kind, first, column.size))
         first += column.size
@@ -264,10 +266,10 @@ def missing(where: str, asked: str, names: Sequence[str], what: str, option: str
     >>> print(missing("a.csv", "lable", ["label", "x"], "the label", "--label"))
     a.csv has no column 'lable' (the label); did you mean 'label'? It has 'label', 'x': choose with --label
     """
-    close = difflib.get_close_matches(asked, names, 1)
+    close = difflib.get_close_matches(asked[:_LONG_NAME], [name[:_LONG_NAME] for name in names[:_COMPARED]], 1)
     hint = f"; did you mean {close[0]!r}?" if close else "."
     there = f"It has {_listed(names)}"
-    return InvalidDataError(f"{where} has no column {asked!r} ({what}){hint} {there}: choose with {option}")
+    return InvalidDataError(f"{where} has no column {_cut(asked)!r} ({_cut(what)}){hint} {there}: choose with {option}")
 
 
 def _label(names: Sequence[str], reading: Reading, where: str, labelled: bool) -> int | None:
@@ -337,6 +339,10 @@ def _features_named(columns: Sequence[Column], reading: Reading, where: str) -> 
     return tuple(features)
 
 
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONG_NAME else name[:_LONG_NAME] + "..."
+
+
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:_LISTED])
+    shown = ", ".join(repr(_cut(name)) for name in names[:_LISTED])
     return f"{shown} and {len(names) - _LISTED:,} more" if len(names) > _LISTED else shown or "no columns"
