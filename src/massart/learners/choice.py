@@ -99,6 +99,15 @@ class Choice:
         choice._probabilities = choice._memo = None
         return choice
 
+    def signed_by(self, signer: "Signer") -> "Choice":
+        """The choice itself, which the owner of the signer has just made."""
+        self._signer = signer
+        return self
+
+    def is_signed_by(self, signer: "Signer") -> bool:
+        """Whether it never left the process of the signer's owner, or came back with the right digest."""
+        return self._signer is signer or signer.accepts(self)
+
     def round_by(self, signer: "Signer") -> CheckedRound | None:
         """What the policy with this very signer kept, if it made the choice and the choice never left the process."""
         return self._made if self._signer is signer and type(self._made) is CheckedRound else None
