@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from numbers import Integral
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,12 @@ class Choice:
         self._memo: Any = {} if memo is None else memo
         self._made: CheckedRound | None = None
         self._signer: Signer | None = None
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """For what is not there: somebody made the object without its parts."""
+        if name in Choice.__slots__:
+            raise InvalidDataError("choice is empty: pass what choose returned")
+        raise AttributeError(f"'Choice' object has no attribute {name!r}")
 
     @classmethod
     def of_round(cls, arm: int, made: CheckedRound, policy: str, epoch: int, number: int, signer: "Signer") -> "Choice":
