@@ -19,6 +19,7 @@ from massart.learners.choice_json import (
     contexts_from_json,
     contexts_sha256,
     contexts_to_json,
+    memo_bytes,
     memo_from_json,
     memo_to_json,
     refuse_constant,
@@ -109,6 +110,10 @@ class Choice:
         """The choice itself, which the owner of the signer has just made."""
         self._signer = signer
         return self
+
+    def stayed_with(self, signer: "Signer") -> bool:
+        """Whether it never left the process of the signer's owner."""
+        return self._signer is signer
 
     def is_signed_by(self, signer: "Signer") -> bool:
         """Whether it never left the process of the signer's owner, or came back with the right digest."""
@@ -214,6 +219,7 @@ class Choice:
             if not isinstance(parts, dict):
                 raise TypeError(f"it is a {type(parts).__name__}")
             probabilities = np.array(parts["probabilities"], dtype=np.float64)
+            probabilities.flags.writeable = False
             arm, greedy, number, memo = parts["arm"], parts["greedy"], parts["number"], memo_from_json(parts["memo"])
             if not all(type(n) is int for n in (arm, greedy, number)) or not isinstance(memo, dict):
                 raise TypeError("arm, greedy and number are whole numbers, and memo is an object")
@@ -260,7 +266,7 @@ class Signer:
                 json.dumps(numbers).encode(),
                 np.ascontiguousarray(choice.probabilities, dtype=np.float64).tobytes(),
                 contexts_sha256(choice.contexts).encode(),
-                json.dumps(memo_to_json(choice.memo), sort_keys=True).encode(),
+                memo_bytes(choice.memo),
             )
         except InvalidDataError:
             raise

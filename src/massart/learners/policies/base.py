@@ -190,6 +190,10 @@ class BasePolicy(Guarded, ABC):
             raise InvalidDataError(
                 "choice.digest is not that of this choice: pass it unchanged, to a policy with its key"
             )
+        X, p = choice.contexts, choice.probabilities
+        ours = choice.stayed_with(self._signer) and X.shape == (p.size, self._dimension)
+        if ours and not X.flags.writeable and not p.flags.writeable:
+            return
         arms, p = checked_contexts(choice.contexts, self._dimension).shape[0], choice.probabilities
         # Kernels look these up without asking again; a choice may have come from a file.
         sound = p.shape == (arms,) and 0 <= choice.arm < arms and p[choice.arm] > 0.0 and np.isfinite(p).all()
