@@ -154,6 +154,7 @@ def test_a_copy_has_the_same_future_and_a_life_of_its_own(name):
     for array in frozen.values():
         array.flags.writeable = False  # as from a file
     copies = [policy.copy(), type(policy).from_arrays(frozen)]
+    copies[1].sign_with(policy.key)
     before = memory(copies[0])
     policy.learn(waiting, 1.0)
     expected = policy.play(contexts, rewards)
@@ -206,7 +207,7 @@ BAD_CALLS = {
     "mask of numbers": (lambda policy, _: policy.choose(GOOD, np.ones(ARMS)), "allowed"),
     "short mask": (lambda policy, _: policy.choose(GOOD, [True]), "allowed"),
     "reward nan": (lambda policy, choice: policy.learn(choice, np.nan), "reward"),
-    "reward high": (lambda policy, choice: policy.learn(choice, 1.5), "reward is 1.5"),
+    "reward high": (lambda policy, choice: policy.learn(choice, 1.5), "reward=1.5 is outside"),
     "reward text": (lambda policy, choice: policy.learn(choice, "much"), "reward"),
     "reward none": (lambda policy, choice: policy.learn(choice, None), "reward"),
     "no choice": (lambda policy, choice: policy.learn(choice.to_json(), 1.0), "choice is a str"),

@@ -43,6 +43,10 @@ class SweepInterrupted(KeyboardInterrupt):
         self.done = done
         self.total = total
 
+    def __reduce__(self) -> Any:
+        """Pickles are made of what it was made of, not of its message."""
+        return type(self), (self.rows, self.partial, self.done, self.total)
+
 
 @dataclass(frozen=True)
 class Unit:

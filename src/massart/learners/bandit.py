@@ -255,6 +255,7 @@ class MonotoneBandit(Guarded):
 
         Only with both gap and margin known: there is no theorem otherwise.
         """
+        confidence = check_number("confidence", confidence, 1e-300, 1.0, "give a number between 0 and 1")
         with self._lock:
             state = self._state
             return certify_lift(state.how, state.experts, state.totals, list(self._pending), confidence)

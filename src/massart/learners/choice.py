@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from numbers import Integral
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from massart.learners.choice_json import (
     contexts_from_json,
     contexts_sha256,
     contexts_to_json,
+    memo_bytes,
     memo_from_json,
     memo_to_json,
     refuse_constant,
@@ -90,6 +91,12 @@ class Choice:
         self._made: CheckedRound | None = None
         self._signer: Signer | None = None
 
+    def __getattr__(self, name: str) -> NoReturn:
+        """For what is not there: somebody made the object without its parts."""
+        if name in Choice.__slots__:
+            raise InvalidDataError("choice is empty: pass what choose returned")
+        raise AttributeError(f"'Choice' object has no attribute {name!r}")
+
     @classmethod
     def of_round(cls, arm: int, made: CheckedRound, policy: str, epoch: int, number: int, signer: "Signer") -> "Choice":
         """The choice of a round that the policy keeps to itself; all else is computed when it is asked for."""
@@ -98,6 +105,19 @@ class Choice:
         choice._made, choice._signer, choice._digest = made, signer, ""
         choice._probabilities = choice._memo = None
         return choice
+
+    def signed_by(self, signer: "Signer") -> "Choice":
+        """The choice itself, which the owner of the signer has just made."""
+        self._signer = signer
+        return self
+
+    def stayed_with(self, signer: "Signer") -> bool:
+        """Whether it never left the process of the signer's owner."""
+        return self._signer is signer
+
+    def is_signed_by(self, signer: "Signer") -> bool:
+        """Whether it never left the process of the signer's owner, or came back with the right digest."""
+        return self._signer is signer or signer.accepts(self)
 
     def round_by(self, signer: "Signer") -> CheckedRound | None:
         """What the policy with this very signer kept, if it made the choice and the choice never left the process."""
@@ -199,6 +219,7 @@ class Choice:
             if not isinstance(parts, dict):
                 raise TypeError(f"it is a {type(parts).__name__}")
             probabilities = np.array(parts["probabilities"], dtype=np.float64)
+            probabilities.flags.writeable = False
             arm, greedy, number, memo = parts["arm"], parts["greedy"], parts["number"], memo_from_json(parts["memo"])
             if not all(type(n) is int for n in (arm, greedy, number)) or not isinstance(memo, dict):
                 raise TypeError("arm, greedy and number are whole numbers, and memo is an object")
@@ -245,7 +266,7 @@ class Signer:
                 json.dumps(numbers).encode(),
                 np.ascontiguousarray(choice.probabilities, dtype=np.float64).tobytes(),
                 contexts_sha256(choice.contexts).encode(),
-                json.dumps(memo_to_json(choice.memo), sort_keys=True).encode(),
+                memo_bytes(choice.memo),
             )
         except InvalidDataError:
             raise

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -65,6 +66,19 @@ def memo_to_json(memo: Any) -> Any:
     if isinstance(memo, Mapping):
         return {str(name): memo_to_json(value) for name, value in memo.items()}
     return memo
+
+
+def memo_bytes(memo: Mapping[str, Any]) -> bytes:
+    """What a memo holds, the same bytes before JSON and after it."""
+    parts = []
+    for name in sorted(memo):
+        value = memo[name]
+        if isinstance(value, np.ndarray) and value.dtype.str[1:] in _TYPES:
+            about, content = f"{name} {value.dtype.str} {value.shape}".encode(), value.tobytes()
+        else:
+            about, content = f"{name}".encode(), json.dumps(memo_to_json(value), sort_keys=True).encode()
+        parts.append(b"%d %d " % (len(about), len(content)) + about + content)
+    return b"".join(parts)
 
 
 def memo_from_json(memo: Any) -> Any:

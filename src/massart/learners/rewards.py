@@ -13,12 +13,12 @@ def shown(value: Any) -> str:
     """A value for a message, whatever it is.
 
     >>> shown(0.5), shown(10**5000), len(shown("x" * 1000))
-    ('0.5', 'a int', 60)
+    ('0.5', '<int>', 60)
     """
     try:
         return repr(value)[:60]
     except Exception:  # Python refuses to print whole numbers of more than 4300 digits; an object may do anything
-        return f"a {type(value).__name__}"
+        return f"<{type(value).__name__}>"
 
 
 def _float(value: Any) -> float | None:
@@ -77,7 +77,7 @@ def reward_number(reward: Any, lowest: float, highest: float, *, clip: bool) -> 
     """
     value = _float(reward)
     if value is None:
-        raise InvalidDataError(f"reward={shown(reward)} is not a number")
+        raise InvalidDataError(f"reward={shown(reward)} is not a number, or larger than any float")
     if lowest <= value <= highest:
         return value
     if math.isnan(value):

@@ -2,6 +2,8 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +35,7 @@ class ObliviousWorld(World):
 
     def play(self, rounds: int) -> "ObliviousStream":
         """Give the same rounds one at a time, to a loop that also plays adaptive worlds."""
-        return ObliviousStream(self.chunks(rounds), rounds)
+        return ObliviousStream(self, whole_number(self.name, "rounds", rounds, least=1))
 
     def _blocks(self, rounds: int) -> Iterator[Chunk]:
         for index, start in enumerate(range(0, rounds, BLOCK)):
@@ -45,10 +47,19 @@ class ObliviousWorld(World):
 class ObliviousStream:
     """Rounds of an oblivious world one at a time; the learner's weights are not looked at."""
 
-    def __init__(self, chunks: Iterator[Chunk], rounds: int) -> None:
+    def __init__(self, world: ObliviousWorld, rounds: int) -> None:
         self.rounds = rounds
         self.played = 0
-        self._rounds = _one_by_one(chunks)
+        self._world = world
+        self._rounds = _one_by_one(world.chunks(rounds))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_rounds"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy draws what has been played again, and goes on."""
+        self.__dict__.update(state)
+        self._rounds = islice(_one_by_one(self._world.chunks(self.rounds)), self.played, None)
 
     def next(self, weights: Weights) -> Round:
         """Give the next round, whatever the weights."""

@@ -1,7 +1,7 @@
 """What every policy shares: the door for contexts, masks, choices and rewards, and the book of choices that wait."""
 
 from abc import ABC, abstractmethod
-from math import isfinite
+from numbers import Integral
 from typing import Any, Final, NamedTuple, Self
 from uuid import uuid4
 
@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from massart.errors import InvalidDataError, InvalidParameterError
-from massart.learners.choice import Choice
+from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
+from massart.learners.choice import Choice, Signer, new_epoch
+from massart.learners.guarded import Guarded
 from massart.learners.policies.protocol import Played
+from massart.learners.rewards import check_reward_range, reward_number, shown
 
 LARGEST: Final = 1e6  # of a feature: squares of more swamp the ridge's 1 in double precision
 
@@ -33,16 +35,14 @@ def checked_contexts(contexts: Any, width: int, dimensions: int = 2) -> NDArray[
     Traceback (most recent call last):
     massart.errors.InvalidDataError: contexts has shape (0,): give one row of 2 features per arm, at least one arm
     """
-    if sparse.issparse(contexts):
-        contexts = contexts.toarray()
     try:
-        found = np.asarray(contexts)
+        found = np.asarray(contexts.toarray() if sparse.issparse(contexts) else contexts)
         if found.dtype.kind not in "fiub":
             raise InvalidDataError(f"contexts is an array of {found.dtype}: give real numbers")
         rows = np.array(found, dtype=np.float64, order="C")
     except InvalidDataError:
         raise
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # whatever an object says when it is asked for its numbers
         raise InvalidDataError(f"contexts must be real numbers, as many for every arm: {error}") from None
     if rows.ndim != dimensions or rows.shape[-1] != width or rows.shape[-2] == 0:
         each = "per arm, at least one arm" if dimensions == 2 else "per round and arm, at least one arm"
@@ -66,7 +66,10 @@ def checked_mask(allowed: ArrayLike | None, arms: int) -> NDArray[np.bool_]:
     """
     if allowed is None:
         return np.ones(arms, np.bool_)
-    mask = np.array(allowed)
+    try:
+        mask = np.array(allowed)
+    except Exception as error:
+        raise InvalidDataError(f"allowed must be {arms} booleans, one per arm: {error}") from None
     if mask.dtype != np.bool_ or mask.shape != (arms,):
         raise InvalidDataError(
             f"allowed is an array of {mask.dtype} of shape {mask.shape}: give {arms} booleans, one per arm"
@@ -76,8 +79,11 @@ def checked_mask(allowed: ArrayLike | None, arms: int) -> NDArray[np.bool_]:
     return mask
 
 
-class BasePolicy(ABC):
+class BasePolicy(Guarded, ABC):
     """The protocol `Policy` but for what a policy believes: a subclass draws, learns and saves its memory.
+
+    Several threads may use one policy. Choices have an identity and a digest, as those of `MonotoneBandit`; the key
+    lives as long as the policy and its copies.
 
     Parameters
     ----------
@@ -88,17 +94,19 @@ class BasePolicy(ABC):
     _dimension: int
     _range: tuple[float, float]
     _identity: str
-    _pending: set[int]  # numbers of the choices not yet learned
+    _pending: dict[int, int]  # numbers of the choices not yet learned, and their epochs
+    _epoch: int
+    _signer: Signer
 
     def _begin(self, dimension: int, reward_range: tuple[float, float], identity: str | None = None) -> None:
-        if dimension < 1:
-            raise InvalidParameterError(f"dimension={dimension}: give the number of features of an arm, 1 or more")
-        low, high = map(float, reward_range)
-        if not (isfinite(low) and isfinite(high) and low < high):
-            raise InvalidParameterError(f"reward_range={reward_range}: give the least and the largest reward, in order")
-        self._dimension, self._range = dimension, (low, high)
+        given: Any = dimension
+        if not isinstance(given, Integral) or int(given) < 1:
+            raise InvalidParameterError(
+                f"dimension={shown(dimension)}: give the number of features of an arm, 1 or more"
+            )
+        self._dimension, self._range = int(dimension), check_reward_range(reward_range)
         self._identity = identity or uuid4().hex  # tells choices apart; no decision depends on it
-        self._pending = set()
+        self._pending, self._epoch, self._signer = {}, new_epoch(), Signer()
 
     @abstractmethod
     def _fill(self, X: NDArray[np.float64], allowed: NDArray[np.bool_], p: NDArray[np.float64]) -> int:
@@ -144,26 +152,48 @@ class BasePolicy(ABC):
         """(k,) with which the next `choose` would play each arm; nothing is drawn and nothing changes."""
         X = checked_contexts(contexts, self._dimension)
         p = np.empty(X.shape[0])
-        self._fill(X, checked_mask(allowed, X.shape[0]), p)
+        with self._lock:
+            self._fill(X, checked_mask(allowed, X.shape[0]), p)
         return p
 
     def choose(self, contexts: Any, allowed: ArrayLike | None = None) -> Choice:
         """Draw one of the arms, of those that are allowed if a mask (k,) says which."""
         X = checked_contexts(contexts, self._dimension)
-        mask, p, number = checked_mask(allowed, X.shape[0]), np.empty(X.shape[0]), self.choices
-        arm, greedy, memo = self._draw(X, mask, p)
-        self._pending.add(number)
-        return Choice(arm, p, greedy, X, self._identity, number, memo)
+        mask, p = checked_mask(allowed, X.shape[0]), np.empty(X.shape[0])
+        with self._lock:
+            number = self.choices
+            arm, greedy, memo = self._draw(X, mask, p)
+            self._pending[number] = self._epoch
+            p.flags.writeable = False
+            return Choice(arm, p, greedy, X, self._identity, number, memo, self._epoch).signed_by(self._signer)
 
     def learn(self, choice: Choice, reward: float) -> None:
         """Learn the reward of a choice, at any time after it and in any order; each choice at most once."""
+        with self._lock:
+            self._check(choice)
+            self._absorb(choice, self._checked_reward(reward))
+            del self._pending[choice.number]
+
+    def _check(self, choice: Choice) -> None:
+        """Refuse what is not a choice that waits, unchanged."""
         if not isinstance(choice, Choice):
             raise InvalidDataError(f"choice is a {type(choice).__name__}: pass what choose returned")
         if choice.policy != self._identity:
             raise InvalidDataError("choice was made by another policy: pass it to the one that made it, or to a copy")
-        if choice.number not in self._pending:
+        if self._pending.get(choice.number) != choice.epoch:
             state = "has been learned already" if 0 <= choice.number < self.choices else "has not been made yet"
-            raise InvalidDataError(f"choice number {choice.number} {state}: pass each choice once, to the one it knows")
+            state = "was made by another copy" if choice.number in self._pending else state
+            raise InvalidDataError(
+                f"choice number {shown(choice.number)} {state}: pass each choice once, to the policy that made it"
+            )
+        if not choice.is_signed_by(self._signer):
+            raise InvalidDataError(
+                "choice.digest is not that of this choice: pass it unchanged, to a policy with its key"
+            )
+        X, p = choice.contexts, choice.probabilities
+        ours = choice.stayed_with(self._signer) and X.shape == (p.size, self._dimension)
+        if ours and not X.flags.writeable and not p.flags.writeable:
+            return
         arms, p = checked_contexts(choice.contexts, self._dimension).shape[0], choice.probabilities
         # Kernels look these up without asking again; a choice may have come from a file.
         sound = p.shape == (arms,) and 0 <= choice.arm < arms and p[choice.arm] > 0.0 and np.isfinite(p).all()
@@ -172,23 +202,17 @@ class BasePolicy(ABC):
                 f"choice has {arms} contexts, {p.size} probabilities and arm {choice.arm}, which do not fit together: "
                 "pass what choose returned"
             )
-        self._absorb(choice, self._checked_reward(reward))
-        self._pending.remove(choice.number)
 
     def _checked_reward(self, reward: float) -> float:
-        low, high = self._range
-        try:
-            value = float(reward)
-        except (TypeError, ValueError):
-            raise InvalidDataError(f"reward is {reward!r}: give a number") from None
-        if not low <= value <= high:
-            raise InvalidDataError(f"reward is {value}: it must lie in reward_range, from {low} to {high}")
-        return value
+        return reward_number(reward, *self._range, clip=False)
 
     def play(self, contexts: Any, rewards: Any) -> Played:
         """Choose and learn in n rounds, contexts (n, k, d) and the rewards (n, k) of all arms being known."""
         X = checked_contexts(contexts, self._dimension, dimensions=3)
-        table = np.array(rewards, dtype=np.float64, order="C")
+        try:
+            table = np.array(rewards, dtype=np.float64, order="C")
+        except Exception as error:
+            raise InvalidDataError(f"rewards must be real numbers, one per round and arm: {error}") from None
         (low, high), rounds = self._range, X.shape[0]
         if table.shape != X.shape[:2]:
             raise InvalidDataError(f"rewards has shape {table.shape}: give {X.shape[:2]}, one per round and arm")
@@ -196,26 +220,53 @@ class BasePolicy(ABC):
             raise InvalidDataError(f"rewards holds a number outside reward_range, from {low} to {high}")
         table.flags.writeable = False
         played = Played(np.empty(rounds, np.int64), np.empty(rounds), np.empty(rounds, np.int64))
-        self._play(X, table, played)
+        with self._lock:
+            self._play(X, table, played)
         return played
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that it remembers; `from_arrays` gives it back bit for bit."""
-        return {
-            "identity": np.frombuffer(self._identity.encode(), np.uint8),
-            "reward_range": np.array(self._range),
-            "pending": np.array(sorted(self._pending), np.int64),
-            **self._memory(),
-        }
+        with self._lock:
+            return {
+                "identity": np.frombuffer(self._identity.encode(), np.uint8),
+                "reward_range": np.array(self._range),
+                "pending": np.array(list(self._pending), np.int64),
+                "pending_epochs": np.array(list(self._pending.values()), np.uint64),
+                **{name: array.copy() for name, array in self._memory().items()},
+            }
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
-        """The policy whose `arrays()` these are."""
-        low, high = arrays["reward_range"].tolist()
-        policy = cls._restore(arrays, (low, high), arrays["identity"].tobytes().decode())
-        policy._pending = set(arrays["pending"].tolist())
+        """A policy that learns and draws as the one whose `arrays()` these are, with an epoch and a key of its own."""
+        try:
+            low, high = arrays["reward_range"].tolist()
+            policy = cls._restore(arrays, (low, high), arrays["identity"].tobytes().decode())
+            numbers, epochs = arrays["pending"].tolist(), arrays["pending_epochs"].tolist()
+            policy._pending = dict(zip(numbers, epochs, strict=True))
+        except (KeyError, AttributeError, TypeError, ValueError, IndexError) as error:
+            raise ModelFileError(f"these are not the arrays of a {cls.__name__}: {error}") from None
         return policy
 
     def copy(self) -> Self:
-        """An independent policy in the same state, which may learn the same choices."""
-        return self.from_arrays({name: array.copy() for name, array in self.arrays().items()})
+        """An independent policy in the same state, which may learn the choices that wait, too."""
+        policy = self.from_arrays(self.arrays())
+        policy._signer = self._signer
+        return policy
+
+    def sign_with(self, key: bytes | None) -> None:
+        """Sign choices by this key of 32 bytes from here on; None: by a new one."""
+        self._signer = Signer(key)
+
+    @property
+    def key(self) -> bytes:
+        """What signs choices: whoever has it can make choices that this policy learns from."""
+        return self._signer.key
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"arrays": self.arrays(), "key": self._signer.key}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy, here or in another process: a new epoch, the same key."""
+        made = type(self).from_arrays(state["arrays"])
+        self.__dict__.update({name: value for name, value in made.__dict__.items() if name != "_lock"})
+        self._signer = Signer(state["key"])

@@ -101,8 +101,16 @@ class LinearPolicy(BasePolicy):
 
     @classmethod
     def _restore(cls, arrays: dict[str, NDArray[Any]], reward_range: tuple[float, float], identity: str) -> Self:
-        policy = cls.__new__(cls)
-        memory = [np.require(arrays[name], requirements=["C", "W"]) for name in ("state", "weights", "inverse")]
+        policy: Self = cls.__new__(cls)
+        memory = [np.array(arrays[name], order="C") for name in ("state", "weights", "inverse")]
+        width = memory[1].size
+        square = (width, width) if cls._learns else (0, 0)
+        shapes = ((kernel.STATE_SIZE,), (max(width, 2),), square)
+        for array, shape in zip(memory, shapes, strict=True):
+            if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
+                raise ValueError(f"an array of {array.dtype} of shape {array.shape}, or numbers that are not finite")
+        if memory[0][kernel.KIND] != cls._kind or not 0.0 <= memory[0][kernel.CHOICES] <= 2.0**48:
+            raise ValueError("the state of another policy")
         policy._state, policy._weights, policy._inverse = memory
         policy._begin(policy._weights.size - 1, reward_range, identity)
         policy._seed = np.uint64(arrays["seed"][0])

@@ -97,7 +97,7 @@ class VowpalPolicy(PeerPolicy):
 
     @classmethod
     def _restore(cls, arrays: dict[str, NDArray[Any]], reward_range: tuple[float, float], identity: str) -> Self:
-        policy = cls.__new__(cls)
+        policy: Self = cls.__new__(cls)
         policy._begin(int(arrays["dimension"][0]), reward_range, identity)
         policy._counts = np.require(arrays["counts"], requirements="W")
         policy._seed = np.uint64(arrays["seed"][0])

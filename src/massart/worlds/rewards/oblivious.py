@@ -2,6 +2,8 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +31,7 @@ class ObliviousRewardWorld(RewardWorld):
     def play(self, rounds: int) -> "ObliviousRewardStream":
         """Give the same rounds one at a time, to a loop that also plays adaptive worlds."""
         rounds = whole_number(self.name, "rounds", rounds, least=1)
-        return ObliviousRewardStream(self._blocks(rounds), rounds)
+        return ObliviousRewardStream(self, rounds)
 
     def _blocks(self, rounds: int) -> Iterator[RewardChunk]:
         length = self._block
@@ -42,10 +44,23 @@ class ObliviousRewardWorld(RewardWorld):
 class ObliviousRewardStream:
     """Rounds of an oblivious world one at a time; the policy's weights are not looked at."""
 
-    def __init__(self, blocks: Iterator[RewardChunk], rounds: int) -> None:
+    def __init__(self, world: ObliviousRewardWorld, rounds: int) -> None:
         self.rounds = rounds
         self.played = 0
-        self._rounds = (RewardRound(*one) for block in blocks for one in zip(*block, strict=True))
+        self._world = world
+        self._rounds = self._one_by_one()
+
+    def _one_by_one(self) -> Iterator[RewardRound]:
+        for block in self._world._blocks(self.rounds):
+            yield from (RewardRound(*one) for one in zip(*block, strict=True))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_rounds"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy draws what has been played again, and goes on."""
+        self.__dict__.update(state)
+        self._rounds = islice(self._one_by_one(), self.played, None)
 
     def next(self, weights: Weights) -> RewardRound:
         """Give the next round, whatever the weights."""
