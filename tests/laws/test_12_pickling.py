@@ -10,6 +10,7 @@ from functools import partial
 import joblib
 import numpy as np
 import pytest
+from massart.learners.rows import Rows
 
 from massart import Halfspace, MassartClassifier, MonotoneBandit, MonotoneRanker, arena, errors, worlds
 from massart.learners import contestants
@@ -17,7 +18,6 @@ from massart.learners.drift import Drifting
 from massart.learners.experts import Experts
 from massart.learners.one_vs_rest import OneVsRest
 from massart.learners.policies import registry
-from massart.learners.rows import Rows
 
 D, ARMS = 4, 3
 WIDTH = 12  # of worlds
