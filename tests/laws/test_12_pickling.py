@@ -10,9 +10,9 @@ from functools import partial
 import joblib
 import numpy as np
 import pytest
-from massart.learners.rows import Rows
 
 from massart import Halfspace, MassartClassifier, MonotoneBandit, MonotoneRanker, arena, errors, worlds
+from massart.kernels.door import Rows
 from massart.learners import contestants
 from massart.learners.drift import Drifting
 from massart.learners.experts import Experts
