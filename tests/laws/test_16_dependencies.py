@@ -25,7 +25,6 @@ RELEASED = {
     ("plotly", "6.0"): ["packaging"],
     ("matplotlib", "3.10.8"): ["numpy>=1.23", "packaging>=20.0"],
     ("pandas", "2.2.3"): ["numpy>=1.23.2"],
-    ("pyarrow", "16.0"): ["numpy>=1.16.6"],
     ("onnx", "1.16"): ["numpy>=1.20"],
     ("onnxruntime", "1.18"): ["numpy>=1.24.2", "packaging"],
     ("pytest-cov", "6.0"): ["pytest>=4.6"],

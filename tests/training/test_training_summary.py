@@ -122,3 +122,8 @@ def test_how_two_trainings_differ():
     assert difference(one, {**one, "sources": [["a", None]]}) == "a had 1 bytes and has no size now"
     many = {**one, "sources": [[name, 1] for name in "abcde"]}
     assert difference(one, many) == "its data was a and is a, b, c and 2 more now"
+
+
+def test_compiling_is_counted_apart():
+    assert said(seconds=5.0, compiling_seconds=4.5)["speed"].startswith("0.50 s and 4.50 s of compiling, 2,000 rows/s")
+    assert "compiling" not in said()["speed"]
