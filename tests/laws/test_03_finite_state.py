@@ -206,20 +206,20 @@ def test_a_column_not_met_for_35_periods_comes_back(tmp_path):
 def test_ever_more_projections(tmp_path):
     """The paper's steps for a horizon of 10 go on for 300,000 rounds, and the scale shrinks by 1e-1300.
 
-    It is folded into the weights again and again; the running average stays what it is.
+    It is folded into the weights again and again; the running average stays what it is, to 33 of 53 bits per fold.
     """
     rng = np.random.default_rng(0)
     count, summed = 300_000, 40_000
-    X, y = rng.normal(size=(count, 2)), rng.choice([-1, 1], count).astype(np.int8)
-    learner = Halfspace(2, 0.0, 1.0, **TOLD["paper, short"])
-    taken, average, total, folded = Rows.of(X).check(), learner.new_average(), np.zeros(2), 0
+    X, y = rng.normal(size=(count, 3)), rng.choice([-1, 1], count).astype(np.int8)
+    learner = Halfspace(3, 0.0, 1.0, **TOLD["paper, short"])
+    taken, average, total, folded = Rows.of(X).check(), learner.new_average(), np.zeros(3), 0
     for n in range(summed):
         total += learner.weights
         before = learner._s[halfspace.SCALE]
         learner.learn_rows(taken, y, order=np.array([n], np.uint64), average=average)
         folded += learner._s[halfspace.SCALE] > before
     assert folded >= 2
-    np.testing.assert_allclose(learner.summed(average)[0][0, 0, :2], total, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(learner.summed(average)[0][0, 0, :3], total, rtol=1e-6, atol=1e-5)
     learner.learn_rows(taken, y, order=np.arange(summed, count, dtype=np.uint64), average=average)
     check(learner)
     assert np.isfinite(average).all()

@@ -88,6 +88,7 @@ FTRL, FIXED, ADAGRAD, PAPER = 0.0, 1.0, 2.0, 3.0
 # Projections make SCALE smaller and smaller: once below this number, it hands the number to v as a factor. As a power
 # of two it rounds nothing, and it is large enough for v.x to be finite whatever the length of x.
 _SMALLEST_SCALE: Final = 2.0**-200
+_SMALLEST_SUMMED: Final = 2.0**-20  # the same where a running average is kept: SCALED * v - z loses so many bits
 # Gradients are cut here. Only weights, lengths and margins near the ends of their ranges, all at once, come to it:
 # nothing is proved then. The sum of 2^53 squares of them is finite.
 _LARGEST_GRADIENT: Final = 1e130
@@ -203,7 +204,7 @@ def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c
 
 
 @njit(cache=True, error_model="numpy")
-def _refold(v: Any, z: Any, s: Any) -> None:
+def _refold(v: Any, z: Any, s: Any, factor: float) -> None:
     """Keep the scale of a projected update from underflow: once in thousands of projections.
 
     The sum of c * w so far, SCALED * v - z, moves into z: SCALED would have to grow without end.
@@ -211,9 +212,9 @@ def _refold(v: Any, z: Any, s: Any) -> None:
     for j in range(z.size):
         z[j] -= s[SCALED] * v[j]
     for j in range(v.size):
-        v[j] *= _SMALLEST_SCALE
+        v[j] *= factor
     s[SCALED] = 0.0
-    s[SCALE] /= _SMALLEST_SCALE
+    s[SCALE] /= factor
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -260,6 +261,7 @@ def learn_dense(X: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: A
     """
     count, order, y, weight = batch
     bias = rule[BIAS]
+    smallest = _SMALLEST_SUMMED if z.size > 0 else _SMALLEST_SCALE
     for t in range(count):
         i = order[t] if order.size > 0 else np.uint64(t)
         x = X[i]
@@ -273,8 +275,8 @@ def learn_dense(X: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: A
         _add(b, x, bias, v)
         if z.size > 0:
             _add(b * s[SCALED], x, bias, z)
-        if s[SCALE] < _SMALLEST_SCALE and rule[KIND] >= ADAGRAD:
-            _refold(v, z, s)
+        if s[SCALE] < smallest and rule[KIND] >= ADAGRAD:
+            _refold(v, z, s, smallest)
     return -1
 
 
@@ -284,6 +286,7 @@ def learn_csr(rows: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: 
     data, indices, indptr = rows
     count, order, y, weight = batch
     last, bias = np.uint64(v.size - 1), rule[BIAS]
+    smallest = _SMALLEST_SUMMED if z.size > 0 else _SMALLEST_SCALE
     for t in range(count):
         i = order[t] if order.size > 0 else np.uint64(t)
         start, stop = np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])
@@ -314,8 +317,8 @@ def learn_csr(rows: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: 
             for q in range(start, stop):
                 z[indices[q]] += b * data[q]
             z[last] += b * bias
-        if s[SCALE] < _SMALLEST_SCALE and rule[KIND] >= ADAGRAD:
-            _refold(v, z, s)
+        if s[SCALE] < smallest and rule[KIND] >= ADAGRAD:
+            _refold(v, z, s, smallest)
     return -1
 
 
@@ -344,5 +347,5 @@ def learn_row(x: Any, y: float, c: float, rule: Any, v: Any, s: Any) -> float:
     score = s[SCALE] * dot * unit
     _add(_step(s, rule, dot, square, unit, y, c), x, bias, v)
     if s[SCALE] < _SMALLEST_SCALE and rule[KIND] >= ADAGRAD:
-        _refold(v, v[:0], s)
+        _refold(v, v[:0], s, _SMALLEST_SCALE)
     return score

@@ -200,8 +200,9 @@ def _steps(
         S[SPREAD, k] += a * a
         S[INVERSE, k] += c * inverse[k]
         b_constant[k] = b[k] * S[CONSTANT, k]
-    for k in range(2, DIAGONAL):  # last: compiled into the loops above, `exp` would slow these down
-        b[k] = _PACES[k] * damped * y / (1.0 + exp(min(700.0, y * scores[k])))
+    # Last and without a loop: compiled into the loops above, or in one of its own, `exp` would slow them down.
+    b[2] = _PACES[2] * damped * y / (1.0 + exp(min(700.0, y * scores[2])))
+    b[3] = _PACES[3] * damped * y / (1.0 + exp(min(700.0, y * scores[3])))
 
 
 @njit(cache=True, error_model="numpy", inline="always")
