@@ -7,6 +7,7 @@ TooLarge, says what is wrong.
 
 import base64
 import binascii
+import os
 from collections.abc import Iterator
 from typing import IO, Any, Final, NamedTuple
 
@@ -16,7 +17,7 @@ from massart.data.limits import TooLarge, most_unpacked
 __all__ = ["Group", "check_footer", "check_group", "groups_of", "leaves"]
 
 _KEY: Final = b"ARROW:schema"
-_LOOKS: Final = (1 << 8, 1 << 14, 1 << 24)  # bytes in which a page header ends
+_LOOKS: Final = (1 << 7, 1 << 14, 1 << 24)  # bytes in which a page header ends
 _TAME: Final = (0, 1)  # codecs that pack no more than 21 bytes into one: none, and Snappy
 _VALUE: Final = 16  # bytes of memory for an element of a list, with its levels
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3  # kinds of pages
@@ -157,8 +158,7 @@ def _pages(file: IO[bytes], place: int, end: int, rows: int, *, exact: bool) -> 
 
 def _header(file: IO[bytes], place: int, end: int) -> _Page:
     for look in _LOOKS:
-        file.seek(place)
-        data = file.read(min(look, end - place))
+        data = os.pread(file.fileno(), min(look, end - place), place)
         try:
             fields, header = _struct(data, 0, 0)
         except IndexError:
@@ -190,6 +190,10 @@ def _struct(data: bytes, place: int, depth: int) -> tuple[Any, int]:
             field = number >> 1 ^ -(number & 1)
         if field in fields:
             raise ValueError("a field that stands there twice")
+        if 4 <= kind & 15 <= 6 and (byte := data[place]) < 128:  # a small number, as most are
+            fields[field] = byte >> 1 ^ -(byte & 1)
+            place += 1
+            continue
         fields[field], place = _value(data, place, kind & 15, depth)
 
 
