@@ -18,7 +18,6 @@ __all__ = ["Group", "check_footer", "check_group", "groups_of", "leaves"]
 
 _KEY: Final = b"ARROW:schema"
 _LOOKS: Final = (1 << 7, 1 << 14, 1 << 24)  # bytes in which a page header ends
-_TAME: Final = (0, 1)  # codecs that pack no more than 21 bytes into one: none, and Snappy
 _VALUE: Final = 16  # bytes of memory for an element of a list, with its levels
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3  # kinds of pages
 _MOST_FIXED: Final = 1 << 12  # bytes of a value of fixed length, which may be repeated without taking any room
@@ -38,7 +37,6 @@ class _Chunk(NamedTuple):
 
     begin: int
     stored: int
-    codec: int
 
 
 class Group(NamedTuple):
@@ -89,7 +87,7 @@ def _chunk(given: Any) -> _Chunk:
     if not isinstance(about, dict):
         raise ValueError("a column without a description")  # noqa: TRY004 - of the file
     begin, dictionary = _whole(about, 9), _whole(about, 11)
-    return _Chunk(dictionary if 0 < dictionary < begin else begin, _whole(about, 7), _whole(about, 4))
+    return _Chunk(dictionary if 0 < dictionary < begin else begin, _whole(about, 7))
 
 
 def _whole(fields: Any, field: int) -> int:
@@ -126,11 +124,9 @@ def check_group(file: IO[bytes], size: int, group: Group, columns: list[tuple[in
     for number, is_list in columns:
         if number >= len(group.chunks):
             raise ValueError("a row group with fewer columns than the schema")
-        begin, stored, codec = group.chunks[number]
+        begin, stored = group.chunks[number]
         if not (begin >= 4 and 0 <= stored <= size - begin):
             raise ValueError("a column that lies outside of the file")
-        if codec in _TAME and not is_list:
-            continue
         largest = values = dictionary = 0
         for page in _pages(file, begin, begin + stored, group.rows, exact=not is_list):
             if page.kind == _DICTIONARY:
