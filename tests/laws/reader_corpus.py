@@ -50,7 +50,11 @@ _WORDS = [
     b":",
     b"|",
 ]
-_PACK = {"gzip": lambda data: gzip.compress(data, 1, mtime=0), "zstd": zstandard.compress, "bz2": bz2.compress}
+_PACK = {
+    "gzip": lambda data: gzip.compress(data, 1, mtime=0),
+    "zstd": zstandard.compress,
+    "bz2": lambda data: bz2.compress(data, 1),
+}
 _UNPACK = {"gzip": gzip.decompress, "zstd": zstandard.decompress, "bz2": bz2.decompress}
 
 

@@ -65,7 +65,7 @@ def main() -> None:
     warnings.simplefilter("error")
     path = Path(asked.folder, f"in_hand{SUFFIXES[asked.kind]}")
     read = decisions if "log" in asked.kind else rows
-    done = read_whole = 0
+    done = read_whole = peak = 0
     start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for number, data in enumerate(inputs(asked.kind, asked.seed, asked.count)):
         path.write_bytes(data)
@@ -78,9 +78,9 @@ def main() -> None:
         except Exception as error:
             sys.exit(f"input {number}, {path}: {type(error).__name__}: {error}")
         done += 1
-    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) * 1024
-    if peak > ROOM:
-        sys.exit(f"{peak:,} bytes of memory for files of {max(map(len, inputs(asked.kind, asked.seed, 100))):,}")
+        peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) * 1024
+        if peak > ROOM:
+            sys.exit(f"input {number}, {path}: {peak:,} bytes of memory for a file of {len(data):,}")
     print(json.dumps({"inputs": done, "read": read_whole, "peak": peak}))
 
 

@@ -14,7 +14,7 @@ import reader_attacks as attacks
 
 from massart.data.arrow_messages import check_schema
 from massart.data.limits import MOST_COLUMNS, most_unpacked
-from massart.data.parquet_pages import check_group
+from massart.data.parquet_pages import check_footer, check_group, groups_of
 
 STATED = most_unpacked(0) + (1 << 28)  # bytes, and
 TIMES = 16  # the size of the file
@@ -49,6 +49,11 @@ def test_a_log_takes_no_more_than_is_stated(name, tmp_path):
     found = check(attacks.written(tmp_path / "logs", name, attacks.LOGS[name]))
     if found["ended"] == "refused":
         assert name in found["words"]
+
+
+@pytest.mark.parametrize("path", sorted((attacks.CORPUS / "parquet").iterdir()), ids=lambda path: path.name)
+def test_files_that_once_took_more_or_crashed(path):
+    check(path)
 
 
 def test_a_line_beyond_the_longest_is_left_out_or_refused_with_its_number(tmp_path):
@@ -90,18 +95,17 @@ def test_a_schema_whose_parts_are_used_again_and_again_is_refused():
 
 def test_pages_that_say_they_are_large_are_refused_before_they_are_unpacked(tmp_path):
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     path = tmp_path / "a.parquet"
     path.write_bytes(attacks.parquet_bytes(pa.table({"x": range(20_000)}), compression="zstd", use_dictionary=False))
-    metadata = pq.read_metadata(path)
-    place = metadata.row_group(0).column(0).data_page_offset
     data = path.read_bytes()
     with path.open("rb") as file:
-        check_group(file, len(data), metadata.row_group(0), [(0, False)])
+        group = groups_of(check_footer(file, len(data)))[0]
+        check_group(file, len(data), group, [(0, False)])
+    place = group.chunks[0].begin
     assert data[place : place + 3] == b"\x15\x00\x15"  # the kind of the page, and then its size as a varint
     size_end = place + 3 + next(i for i, byte in enumerate(data[place + 3 :]) if byte < 128) + 1
     largest = bytes([0xFE, 0xFF, 0xFF, 0xFF, 0x0F])  # 2^31 - 1
     path.write_bytes(data[: place + 3] + largest + data[size_end:])
     with path.open("rb") as file, pytest.raises(Exception, match="unpack to more than"):
-        check_group(file, len(data) + 2, metadata.row_group(0), [(0, False)])
+        check_group(file, len(data) + 2, group, [(0, False)])

@@ -7,6 +7,7 @@ TooLarge, says what is wrong.
 
 import base64
 import binascii
+import os
 from collections.abc import Iterator
 from typing import IO, Any, Final, NamedTuple
 
@@ -16,8 +17,7 @@ from massart.data.limits import TooLarge, most_unpacked
 __all__ = ["Group", "check_footer", "check_group", "groups_of", "leaves"]
 
 _KEY: Final = b"ARROW:schema"
-_LOOKS: Final = (1 << 8, 1 << 14, 1 << 24)  # bytes in which a page header ends
-_TAME: Final = (0, 1)  # codecs that pack no more than 21 bytes into one: none, and Snappy
+_LOOKS: Final = (1 << 7, 1 << 14, 1 << 24)  # bytes in which a page header ends
 _VALUE: Final = 16  # bytes of memory for an element of a list, with its levels
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3  # kinds of pages
 _MOST_FIXED: Final = 1 << 12  # bytes of a value of fixed length, which may be repeated without taking any room
@@ -37,7 +37,6 @@ class _Chunk(NamedTuple):
 
     begin: int
     stored: int
-    codec: int
 
 
 class Group(NamedTuple):
@@ -88,7 +87,7 @@ def _chunk(given: Any) -> _Chunk:
     if not isinstance(about, dict):
         raise ValueError("a column without a description")  # noqa: TRY004 - of the file
     begin, dictionary = _whole(about, 9), _whole(about, 11)
-    return _Chunk(dictionary if 0 < dictionary < begin else begin, _whole(about, 7), _whole(about, 4))
+    return _Chunk(dictionary if 0 < dictionary < begin else begin, _whole(about, 7))
 
 
 def _whole(fields: Any, field: int) -> int:
@@ -125,11 +124,9 @@ def check_group(file: IO[bytes], size: int, group: Group, columns: list[tuple[in
     for number, is_list in columns:
         if number >= len(group.chunks):
             raise ValueError("a row group with fewer columns than the schema")
-        begin, stored, codec = group.chunks[number]
+        begin, stored = group.chunks[number]
         if not (begin >= 4 and 0 <= stored <= size - begin):
             raise ValueError("a column that lies outside of the file")
-        if codec in _TAME and not is_list:
-            continue
         largest = values = dictionary = 0
         for page in _pages(file, begin, begin + stored, group.rows, exact=not is_list):
             if page.kind == _DICTIONARY:
@@ -157,8 +154,7 @@ def _pages(file: IO[bytes], place: int, end: int, rows: int, *, exact: bool) -> 
 
 def _header(file: IO[bytes], place: int, end: int) -> _Page:
     for look in _LOOKS:
-        file.seek(place)
-        data = file.read(min(look, end - place))
+        data = os.pread(file.fileno(), min(look, end - place), place)
         try:
             fields, header = _struct(data, 0, 0)
         except IndexError:
@@ -190,6 +186,10 @@ def _struct(data: bytes, place: int, depth: int) -> tuple[Any, int]:
             field = number >> 1 ^ -(number & 1)
         if field in fields:
             raise ValueError("a field that stands there twice")
+        if 4 <= kind & 15 <= 6 and (byte := data[place]) < 128:  # a small number, as most are
+            fields[field] = byte >> 1 ^ -(byte & 1)
+            place += 1
+            continue
         fields[field], place = _value(data, place, kind & 15, depth)
 
 
