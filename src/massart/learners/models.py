@@ -76,6 +76,9 @@ def learner_from(name: str, arrays: dict[str, NDArray[Any]]) -> Halfspace | Expe
 def save(model: "Model", path: str | os.PathLike[str]) -> None:
     """Write a learner or classifier to a file, atomically; `load` gives back one in exactly the same state.
 
+    Of a bandit, the key that signs its choices is written to a second file beside it, PATH.key, for its owner alone;
+    `load` reads it from there, and lets the bandit draw anew.
+
     >>> import tempfile
     >>> from massart import MassartClassifier, load, save
     >>> clf = MassartClassifier(0.1, 0.05).partial_fit([[1.0, 2.0]], ["yes"], classes=["no", "yes"])
