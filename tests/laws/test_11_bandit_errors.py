@@ -81,6 +81,13 @@ def test_contexts(kind, name):
     refused(policy, lambda: policy.play(CONTEXTS[name], np.ones((1, ARMS))))
 
 
+@pytest.mark.parametrize("made", [MonotoneBandit, MonotoneRanker])
+def test_more_features_than_memory(made):
+    """2^39 columns: weights of several terabytes."""
+    with pytest.raises(InvalidDataError, match="do not fit into memory"):
+        made().choose(sp.csr_matrix((2, 2**39)))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MASKS)
 def test_masks(kind, name):

@@ -35,6 +35,7 @@ LARGEST_REWARD, LEAST_WIDTH, LEAST_MARGIN, MOST_HORIZON = 1e50, 1e-50, 1e-12, 1e
 MOST_CHOICES: Final = 1 << 48
 _LONG: Final = 1e6  # of w = SCALE * T, which is at most about 1
 _SQUARES: Final = 1e200
+_MOST_WEIGHTS: Final = 1 << 37  # a terabyte
 # Row of `experts`: its least and its largest value.
 _EXPERTS: Final = {
     "CAP": (0.0, 1e100), "SQUARES": (0.0, _SQUARES), "NORM2": (0.0, _SQUARES), "SCALE": (1e-101, 1e151),
@@ -97,7 +98,14 @@ class RankingState:
         """The weights, or those to begin with."""
         if self.weights.shape[0]:
             return self.weights
-        weights = np.zeros((width, self.experts.shape[1]))
+        try:
+            if width > _MOST_WEIGHTS // self.experts.shape[1]:  # some systems say yes to any size, and fail later
+                raise MemoryError
+            weights = np.zeros((width, self.experts.shape[1]))
+        except MemoryError:
+            raise InvalidDataError(
+                f"contexts have {width:,} features, and weights for so many do not fit into memory: hash them to fewer"
+            ) from None
         weights[:1] = self.how[kernel.PAPER]  # Algorithm 3 begins at e_1
         return weights
 

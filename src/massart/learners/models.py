@@ -88,6 +88,9 @@ def save(model: "Model", path: str | os.PathLike[str]) -> None:
     What could not be loaded again is refused, and the file that was there stays. Other threads that learn with the
     model wait meanwhile.
 
+    Of a bandit, the key that signs its choices is written to a second file beside it, PATH.key, for its owner alone;
+    `load` reads it from there, and lets the bandit draw anew.
+
     >>> import tempfile
     >>> from massart import MassartClassifier, load, save
     >>> clf = MassartClassifier(0.1, 0.05).partial_fit([[1.0, 2.0]], ["yes"], classes=["no", "yes"])
