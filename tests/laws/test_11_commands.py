@@ -289,6 +289,8 @@ def test_numbers_of_bound(option):
 @pytest.mark.parametrize("option", ["--rounds", "--seeds", "--peer-seeds", "--jobs"])
 def test_numbers_of_race(option):
     for value in NUMBERS:
+        if value == "1_000":  # a number like others, and a long race
+            continue
         few = {"--rounds": "5", "--seeds": "1", option: value}
         ends_well("race", "kink", "--quiet", *(f"{name}={number}" for name, number in few.items()))
 
