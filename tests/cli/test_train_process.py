@@ -105,11 +105,13 @@ def wait_for(condition, process, seconds=60):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_stopped_in_the_middle_of_a_pipe_and_resumed(rows, tmp_path, number, code):
-    """Half of the rows come through the pipe, then nothing: the signal must be heard all the same."""
+def test_stopped_in_the_middle_of_a_pipe(rows, tmp_path, number, code):
+    """Half of the rows come through the pipe, then nothing: the signal must be heard all the same.
+
+    Nobody knows whether a pipe brings the same rows again: what was learned is a model, and cannot be resumed from.
+    """
     model, text = tmp_path / "m", rows.read_bytes()
     options = ["-", "-f", model, "-p", tmp_path / "p", "--checkpoint-every", "1000"]
-    assert run(rows, "-f", tmp_path / "whole", "-p", tmp_path / "whole.p").returncode == 0
     with start(*options, stdin=subprocess.PIPE) as process:
         process.stdin.buffer.write(text[: len(text) // 2])
         process.stdin.buffer.flush()
@@ -117,14 +119,15 @@ def test_stopped_in_the_middle_of_a_pipe_and_resumed(rows, tmp_path, number, cod
         process.send_signal(number)
         words = process.stderr.read()
         assert process.wait(30) == code
-    assert re.search(r"massart train: stopped after [0-9,]+ rows; go on with: massart train - -f .* --resume\n", words)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.checkpoint", "p.partial", "whole", "whole.p"]
-    assert load(tmp_path / "m.checkpoint").rounds_ > 0
+    assert re.search(r"stopped after [0-9,]+ rows; .*m.checkpoint is what was learned from the pipe so far", words)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.checkpoint", "p.partial"]
+    learned = load(tmp_path / "m.checkpoint").rounds_
+    assert learned > 0
     resumed = run(*options, "--resume", input=rows.read_text())
-    assert resumed.returncode == 0, resumed.stderr
-    assert (tmp_path / "p").read_bytes() == (tmp_path / "whole.p").read_bytes()
-    np.testing.assert_array_equal(load(model).coef_, load(tmp_path / "whole").coef_)
-    assert not (tmp_path / "m.checkpoint").exists()
+    assert resumed.returncode == 2
+    assert "standard input is a pipe, which may bring other rows each time" in resumed.stderr
+    assert run("-", "-i", tmp_path / "m.checkpoint", "-f", model, input=rows.read_text()).returncode == 0
+    assert load(model).rounds_ > learned
 
 
 def ignoring():

@@ -19,6 +19,7 @@ from massart.worlds.rewards.base import RewardWorld
 
 __all__ = ["Progress", "RaceInterrupted", "RaceResult", "Standing", "race"]
 
+_MOST = 10**18  # of what is counted: nobody waits longer
 _CHUNK = 4096  # rounds between two looks at the clock; learners give the same whatever it is
 _SLOW_CHUNK = 256  # the same when a learner takes a fraction of a millisecond per round
 _SECONDS = 0.1  # between two calls of `progress`, at least
@@ -355,4 +356,6 @@ def whole_number(name: str, value: Any, least: int) -> int:
         number = least - 1
     if number < least or isinstance(value, bool):
         raise InvalidParameterError(f"{name} must be a whole number, at least {least}, got {value!r}")
+    if number > _MOST:
+        raise InvalidParameterError(f"{name} must be at most {_MOST:g}")
     return number

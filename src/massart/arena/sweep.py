@@ -26,6 +26,7 @@ from massart.worlds.registry import make
 
 __all__ = ["SweepInterrupted", "sweep"]
 
+_MOST_SEEDS = 1_000_000
 _SECONDS = 0.1  # between two calls of `progress`, at least
 
 
@@ -188,7 +189,10 @@ def _specifications(worlds: Any) -> list[dict[str, Any]]:
 
 def _seeds(seeds: Any) -> list[int]:
     if not isinstance(seeds, Iterable):
-        return list(range(whole_number("seeds", seeds, least=1)))
+        count = whole_number("seeds", seeds, least=1)
+        if count > _MOST_SEEDS:
+            raise InvalidParameterError(f"seeds={count}: give at most {_MOST_SEEDS:,}")
+        return list(range(count))
     numbers = [whole_number("each of seeds", seed, least=0) for seed in seeds]
     if not numbers or len(set(numbers)) < len(numbers):
         raise InvalidParameterError(f"seeds must hold at least one number, and none twice, got {numbers}")

@@ -18,7 +18,9 @@ __all__ = ["failure", "open_streams", "plain_console", "reporting"]
 
 _PLAIN_WIDTH = 120  # of a table that goes to a file or a pipe
 _OF_STREAMS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF, errno.EIO)  # what writing to one may end with
-_NO_MEMORY = "there is not enough memory: hash to fewer columns (-b 18, say), or run it where there is more"
+_NO_MEMORY = (
+    "there is not enough memory: ask for less (fewer columns with -b, fewer seeds), or run it where there is more"
+)
 
 
 @contextmanager
@@ -44,11 +46,17 @@ def reporting(name: str, stop: Callable[[], int | None] = lambda: None, interrup
 
 
 def failure(error: BaseException) -> str:
-    """What went wrong, in a sentence.
+    r"""What went wrong, in a sentence, on one line; what a file says is printed as text.
 
     >>> failure(OSError(28, "No space left on device")), failure(OSError(2, "No such file or directory", "a.svm"))
     ('standard output could not be written: No space left on device', 'a.svm: No such file or directory')
+    >>> failure(MassartError("there is no column \x1b[31m"))
+    'there is no column \\x1b[31m'
     """
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in _words(error))
+
+
+def _words(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return _NO_MEMORY
     if not isinstance(error, OSError) or isinstance(error, MassartError):

@@ -11,6 +11,7 @@ from massart.cli._command import plain_console, reporting
 from massart.errors import InvalidParameterError
 
 _FULL_WIDTH = 105  # of a terminal that has room for every column
+_SMALLEST_MARGIN = 1e-50
 _MOST_ROUNDS = 10**18  # nobody waits longer
 _EXCESS = 3  # the column for which a narrow terminal has no room
 _DEFAULT = "Theorem 7(e)"  # the bound of the default learner
@@ -72,7 +73,7 @@ def bound(
         lines = _lines(noise_rate, margins, rounds, within, confidence)
         notes = _notes(lines, noise_rate, margins, rounds, within)
         if json:
-            typer.echo(json_format.dumps(lines, indent=2))
+            typer.echo(json_format.dumps([_plain(line) for line in lines], indent=2, allow_nan=False))
         else:
             _print(lines, notes, noise_rate, margins, rounds, within)
 
@@ -82,10 +83,21 @@ def _margins(margin: float, row_length: float | None, intercept_scaling: float) 
 
     theory.check_margin(margin)
     if row_length is not None:
-        return _Margins(margin, theory.scaled_margin(margin, row_length, intercept_scaling))
+        found = _Margins(margin, theory.scaled_margin(margin, row_length, intercept_scaling))
+        _check_size(found.counts)
+        return found
+    _check_size(margin)
     if intercept_scaling != 1.0:
         raise InvalidParameterError("--intercept-scaling counts with --row-length: pass the length of the shortest row")
     return _Margins(margin, None)
+
+
+def _check_size(margin: float) -> None:
+    if margin < _SMALLEST_MARGIN:
+        raise InvalidParameterError(
+            f"the margin that counts is {margin:g}, and bounds of order 1 / margin^2 must stay finite: "
+            f"give one of at least {_SMALLEST_MARGIN:g}"
+        )
 
 
 def _default_grid(noise_rate: float, margins: _Margins) -> list[tuple[float, float]]:
@@ -308,6 +320,13 @@ def _cells(line: dict[str, Any], rounds: float, longest: float) -> list[str]:
         return ["all", "", "", *when]
     short = [f"{mistakes:.4g}", f"{excess:+.4g}"] if mistakes >= longest else [f"{mistakes:,.0f}", f"{excess:+,.0f}"]
     return [*short, f"{line['per_round']:.4f}", *when]
+
+
+def _plain(line: dict[str, Any]) -> dict[str, Any]:
+    """The same with None for numbers that JSON does not have."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in line.items()
+    }
 
 
 def _count(rounds: int) -> str:

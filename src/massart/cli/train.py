@@ -2,6 +2,7 @@
 
 import json as json_format
 import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -202,7 +203,7 @@ class _Plan(NamedTuple):
         from massart.training import Every, Settings
 
         holdout: int | str | None = self.holdout
-        if self.holdout is not None and self.holdout.lstrip("+-").isdigit():
+        if self.holdout is not None and re.fullmatch(r"[+-]?[0-9]{1,18}", self.holdout):
             holdout = int(self.holdout)
         return Settings(
             **self.learner,

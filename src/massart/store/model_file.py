@@ -14,6 +14,7 @@ crash leaves the old file or the new one. Files of format 1, a zip in any order,
 import hashlib
 import json
 import os
+import stat
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -147,6 +148,8 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, zipfile.ZipFile, dict[str, Any]]]:
     """The file, its members and its header; whatever goes wrong meanwhile is the file's fault."""
+    if not stat.S_ISREG(Path(path).stat().st_mode):  # a pipe, which would keep whoever opens it waiting
+        raise damaged(path, "it is a folder, a device or a pipe")
     file = Path(path).open("rb")  # a missing file is its own error  # noqa: SIM115
     try:
         with file, _members(path, file) as archive:

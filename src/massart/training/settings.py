@@ -14,6 +14,7 @@ __all__ = ["Every", "Learner", "Settings"]
 
 Learner = Halfspace | Experts | Drifting
 
+_MOST = 10**15  # rows or seconds: nobody waits longer
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _LEARNER = ("noise_rate", "margin", "horizon", "update", "optimizer", "voting", "fit_intercept", "normalize", "seed")
 
@@ -34,6 +35,8 @@ class Every:
         """From 1000000, 1e6, 30s, 5m or 1h; 0 is never."""
         found = re.fullmatch(r"([0-9][0-9_]*(?:\.[0-9]+)?(?:e[0-9]{1,2})?)([smh]?)", text.strip().lower())
         number = float(found[1]) if found else 0.5
+        if number > _MOST:
+            raise InvalidParameterError(f"a checkpoint every {text[:40]!r}: give 0 for none")
         if found and found[2]:
             return cls(seconds=number * _SECONDS[found[2]] or None)
         if number != int(number):
@@ -80,6 +83,8 @@ class Settings:
         )
         if self.passes < 1:
             raise InvalidParameterError(f"passes={self.passes}: give 1 or more")
+        if isinstance(self.holdout, int) and self.holdout > _MOST:
+            raise InvalidParameterError(f"holdout: give at most {_MOST:g}")
         if isinstance(self.holdout, int) and self.holdout < 2:
             raise InvalidParameterError(
                 f"holdout={self.holdout}: give 2 or more to keep every so-manieth row apart, or the name of a file"
