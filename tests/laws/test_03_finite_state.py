@@ -225,3 +225,15 @@ def test_ever_more_projections(tmp_path):
     assert np.isfinite(average).all()
     save(learner, tmp_path / "model")
     assert load(tmp_path / "model").rounds == count
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("make", [lambda **own: Halfspace(2, 0.1, 0.1, **own), lambda **own: Experts(2, **own)])
+def test_what_the_door_lets_pass_no_kernel_refuses(make, normalize):
+    """The longest rows there may be, with the largest constant: else a batch would end half way."""
+    longest = 1e154 if normalize else 1e50
+    X = np.array([[longest, 0.0], [longest * 0.6, longest * 0.8], [0.0, -longest]]) * (1.0 - 1e-9)
+    learner = make(normalize=normalize, intercept_scaling=1e50)
+    learner.learn_rows(Rows.of(X, scaled=normalize).check(), np.array([1, -1, 1], np.int8))
+    assert learner.rounds == 3
+    check(learner)

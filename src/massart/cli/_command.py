@@ -14,7 +14,7 @@ from massart.errors import MassartError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["failure", "open_streams", "plain_console", "reporting"]
+__all__ = ["escaped", "failure", "open_streams", "plain_console", "reporting"]
 
 _PLAIN_WIDTH = 120  # of a table that goes to a file or a pipe
 _OF_STREAMS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF, errno.EIO)  # what writing to one may end with
@@ -53,7 +53,12 @@ def failure(error: BaseException) -> str:
     >>> failure(MassartError("there is no column \x1b[31m"))
     'there is no column \\x1b[31m'
     """
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in _words(error))
+    return escaped(_words(error))
+
+
+def escaped(words: str) -> str:
+    """What a file says, for a terminal: control characters are shown, not obeyed."""
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in words)
 
 
 def _words(error: BaseException) -> str:

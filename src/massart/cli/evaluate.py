@@ -1,18 +1,16 @@
 """`massart evaluate`: what a policy would have earned, from a log of what another one did."""
 
 import json as json_format
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from massart.errors import InvalidParameterError, MassartError
+from massart.cli._command import escaped, plain_console, reporting
+from massart.errors import InvalidParameterError
 
 if TYPE_CHECKING:
     from massart.evaluation import Evaluation
-
-_PLAIN_WIDTH = 120  # of a table that goes to a file or a pipe
 
 
 def evaluate(
@@ -60,7 +58,7 @@ def evaluate(
     from massart.evaluation import ESTIMATORS, INTERVALS
     from massart.evaluation import evaluate as run
 
-    try:
+    with reporting("massart evaluate"):
         found = run(
             DecisionLog(log, log_format),
             _opened(policy),
@@ -72,21 +70,15 @@ def evaluate(
             switch_threshold=switch_threshold,
             seed=seed,
         )
-    except MassartError as error:
-        typer.echo(f"massart evaluate: {error}", err=True)
-        raise typer.Exit(2) from None
-    except OSError as error:
-        typer.echo(f"massart evaluate: {log} could not be read: {error.strerror or error}", err=True)
-        raise typer.Exit(2) from None
-    if json:
-        typer.echo(json_format.dumps(found.as_dict(), indent=2, allow_nan=False))
-    else:
-        _print(found)
-    for words in found.warnings:
-        typer.echo(f"warning: {words}", err=True)
-    if not quiet:
-        for words in found.notes:
-            typer.echo(f"note: {words}", err=True)
+        if json:
+            typer.echo(json_format.dumps(found.as_dict(), indent=2, allow_nan=False))
+        else:
+            _print(found)
+        for words in found.warnings:
+            typer.echo(f"warning: {escaped(words)}", err=True)
+        if not quiet:
+            for words in found.notes:
+                typer.echo(f"note: {escaped(words)}", err=True)
 
 
 def _opened(policy: str) -> Any:
@@ -111,12 +103,9 @@ def _names(asked: str, every: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _print(found: "Evaluation") -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(file=sys.stdout, markup=False, highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, _PLAIN_WIDTH)
+    console = plain_console()
     table = Table(
         title=f"Reward per decision of the policy {found.policy}, from {found.decisions:,} logged decisions",
         title_justify="left",

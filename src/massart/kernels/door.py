@@ -22,6 +22,7 @@ _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _INT8, _UINT32, _UINT64, _FLOAT64 = np.dtype(np.int8), np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.float64)
 # Squares and fourth powers of what a learner is given must stay finite and above zero.
 SMALLEST, LARGEST = 1e-50, 1e50
+_LONGEST = 1e154  # that a row may be which is scaled to norm 1: its square stays finite, in any order of additions
 
 
 def _floats(a: NDArray[Any]) -> NDArray[Any]:
@@ -56,7 +57,7 @@ class Rows:
     count: int
     width: int
     names: Sequence[str] | None = None  # of the columns, for messages
-    longest: float = np.inf  # that a row may be
+    longest: float = _LONGEST  # that a row may be
     seal: object = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +73,7 @@ class Rows:
         >>> Rows.of(np.eye(2)).count
         2
         """
-        longest = np.inf if scaled else LARGEST
+        longest = _LONGEST if scaled else LARGEST
         sparse = sys.modules.get("scipy.sparse")  # not imported here: whoever has a sparse matrix has done so
         if sparse is not None and sparse.issparse(X):
             check_sparse(X)
@@ -94,7 +95,7 @@ class Rows:
         Traceback (most recent call last):
         massart.errors.InvalidDataError: the rows have an entry in column 7 (counted from 0), but the model ...
         """
-        longest = np.inf if scaled else LARGEST
+        longest = _LONGEST if scaled else LARGEST
         if not isinstance(rows, tuple):
             found = cls.of(rows, scaled=scaled)
             found.check_width(found.width if width is None else width)

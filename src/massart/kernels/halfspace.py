@@ -85,6 +85,8 @@ from massart.kernels.compiling import njit
 TAKEN = STATE_SIZE
 FTRL, FIXED, ADAGRAD, PAPER = 0.0, 1.0, 2.0, 3.0
 
+LONGEST_SQUARE: Final = 2.0001e100  # of rows that are not scaled, and their constant: more than the door lets pass
+
 # Projections make SCALE smaller and smaller: once below this number, it hands the number to v as a factor. As a power
 # of two it rounds nothing, and it is large enough for v.x to be finite whatever the length of x.
 _SMALLEST_SCALE: Final = 2.0**-200
@@ -107,8 +109,8 @@ def _unit(square: float, rule: Any) -> float:
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _is_sound(square: float, rule: Any) -> bool:
-    """Whether a row is finite and, if it is taken as it is, at most 1e50 long; its squared norm tells."""
-    return square < np.inf if rule[UNIT] != 0.0 else square <= 1e100
+    """Whether a row is finite and, if it is taken as it is, at most 1e50 long, as its constant is; the square tells."""
+    return square < np.inf if rule[UNIT] != 0.0 else square <= LONGEST_SQUARE
 
 
 @njit(cache=True, error_model="numpy", inline="always")

@@ -23,6 +23,7 @@ import numpy as np
 
 from massart.kernels.compiling import njit
 from massart.kernels.elementary import exp
+from massart.kernels.halfspace import LONGEST_SQUARE
 from massart.kernels.lanes import add_lanes, dot_lanes
 from massart.kernels.mixture import LEAST, LONGEST2, ROUNDS, TIGHT, TREND, UNPROVED, WEIGHT, answer, judge, weigh
 
@@ -328,7 +329,7 @@ def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, a
         row = data, indices, start, stop, shift
         bare, reach = _measure(row, bias, V, q)
         squares = bare, bare + bias * bias
-        if not (squares[1] < np.inf if how[UNIT] != 0.0 else squares[1] <= 1e100):
+        if not (squares[1] < np.inf if how[UNIT] != 0.0 else squares[1] <= LONGEST_SQUARE):
             return n
         y, c = np.float64(labels[i]), weight[i] if weight.size > 0 else 1.0
         heavy = c * max(how[NEGATIVE], how[POSITIVE])  # the label is not known yet

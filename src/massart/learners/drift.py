@@ -26,7 +26,6 @@ from massart.learners.widths import check_narrower
 
 _NOTHING, _NO_AVERAGE = np.empty(0), np.empty((0, 0))
 _SPAN = 20  # horizons after which weights begin again at 1: exp(20) is far from overflow
-_LONGEST = 2.0**48  # horizon: more rounds than that do not come
 _LEAST_CAP = 1e-100  # that of rows of weight and length 1e-50, the smallest there are
 # What grows with the weights of the rows.
 _TOTALS = (
@@ -93,7 +92,7 @@ class Drifting(Guarded):
         self.steady, self.recent = steady, recent
         self._t = totals  # (TOTAL_SIZE,) counts, and the state of the council
         self._horizon = horizon  # (1,)
-        self._period = max(1, int(_SPAN * min(horizon[0], _LONGEST)))
+        self._period = max(1, int(_SPAN * horizon[0]))
 
     @locked
     def learn_rows(

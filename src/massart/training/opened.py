@@ -105,7 +105,7 @@ def open_any(path: str | os.PathLike[str]) -> OpenedModel:
         raise ModelFileError(f"{place} cannot be read: {error.strerror or error}") from None
     check_header(place, header)
     try:
-        reading = Reading.from_dict(meta["reading"]) if "reading" in meta else None
+        reading = Reading.from_dict(meta["reading"], width=meta["n_features_in"]) if "reading" in meta else None
         classes, learner, weights = _learned(kind, meta, arrays)
     except KeyError as missing:
         raise ModelFileError(f"{place} lacks {missing}, which a {kind} needs: save it again") from None

@@ -106,7 +106,7 @@ def _assembled(path: Path, header: dict[str, Any], arrays: dict[str, NDArray[Any
         usual = set(classes) in ({-1, 1}, {0, 1})
         reading = Reading(labels=None if usual else (str(classes[0]), str(classes[1])))
         if "reading" in meta:
-            reading = Reading.from_dict(meta["reading"])
+            reading = Reading.from_dict(meta["reading"], width=meta["n_features_in"])
         width = meta["n_features_in"]
         first = _learner(meta["learner"], arrays, _FIRST)
         again = _learner(meta["learner"], arrays, _AGAIN) if any(n.startswith(_AGAIN) for n in arrays) else None
