@@ -14,7 +14,6 @@ UPDATES = ("inverse-margin", "paper")
 OPTIMIZERS = ("auto", "ftrl", "fixed", "adagrad-norm")
 _KINDS = {"ftrl": kernel.FTRL, "fixed": kernel.FIXED, "adagrad-norm": kernel.ADAGRAD}
 
-MOST_ROUNDS = 1e18  # that can be counted on
 _MOST_WEIGHTED = 0.49  # the largest noise rate that class weights may make
 LONGEST_HORIZON = 2.0**53  # rounds, the most that can be counted
 
@@ -47,8 +46,6 @@ def make_rule(
         raise InvalidParameterError(
             f"horizon={horizon!r}: give the number of rounds to come (1 to 2**53), or None when it is not known"
         )
-    if horizon is not None and horizon > MOST_ROUNDS:
-        raise InvalidParameterError(f"horizon={horizon!r}: give at most {MOST_ROUNDS:g}; nobody sees more rounds")
     if margin < SMALLEST:
         raise InvalidParameterError(
             f"margin={margin!r}: the gradients, of order 1 / margin, must stay finite; take a larger one"
