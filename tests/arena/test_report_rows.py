@@ -12,7 +12,7 @@ from massart import theory
 from massart.arena import report
 from massart.arena.report import files
 from massart.arena.report.rows import FIELDS, rows_as_json
-from massart.errors import InvalidDataError, InvalidParameterError
+from massart.errors import InvalidDataError, InvalidParameterError, MassartError
 from massart.files import check_place
 
 CHECKPOINTS = (100, 1000, 10_000)
@@ -138,7 +138,7 @@ def test_a_failing_write_leaves_the_old_file(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.replace", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(MassartError, match="No space left"):
         report.write_rows(made_up(), path)
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("rows.json", "old")]
 
