@@ -173,7 +173,8 @@ def test_a_disk_that_is_full_at_the_end_is_told_in_a_sentence(monkeypatch, tmp_p
     monkeypatch.setattr("pathlib.Path.replace", full)
     result = massart(*SMALL, "--report", tmp_path / "r.html")
     assert result.exit_code == 2
-    assert result.stderr.startswith(f"massart race: {tmp_path / 'r.html'} could not be written (No space left on device)")
+    said = f"massart race: {tmp_path / 'r.html'} could not be written (No space left on device)"
+    assert result.stderr.startswith(said)
     assert not list(tmp_path.iterdir())
 
 
