@@ -231,10 +231,12 @@ def test_resume_with_other_data_or_options_is_refused(rows, tmp_path):
         wait_for((tmp_path / "m.checkpoint").exists, process)
         process.kill()
     before = (tmp_path / "m.checkpoint").read_bytes()
+    more = tmp_path / "more.svm"
+    more.write_bytes(rows.read_bytes())
     for options, words in (
         ([rows, *KNOWN, "--passes", "3"], "passes was 50 and is 3 now"),
         ([rows, "--passes", "50"], "noise_rate was 0.1 and is not given now"),
-        ([rows, rows, *KNOWN, "--passes", "50"], "its data was"),
+        ([rows, more, *KNOWN, "--passes", "50"], "its data was"),
         ([rows, *KNOWN, "--passes", "50", "-b", "12"], "bits was not given and is 12 now"),
     ):
         found = run(*options, "-f", model, "--resume")
