@@ -75,12 +75,14 @@ def honest() -> dict[str, object]:
 
 def forged_array(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The array with one thing changed: its shape, its type, some numbers, or its layout."""
-    shaped = np.atleast_1d(array)
+    shaped, is_number = np.atleast_1d(array), array.dtype.kind in "fiu"
     changes = (
         lambda: shaped[:0],
         lambda: shaped.reshape(-1)[: rng.integers(array.size + 1)],
         lambda: shaped[..., :0],
-        lambda: array.astype(rng.choice(["f4", "i8", "u1", "?", ">f8", "c16", "S4", "U3"])),
+        lambda: array.astype(
+            rng.choice(["f4", "i8", "u1", "?", ">f8", "c16", "S4", "U3"] if is_number else ["S1", "U2"])
+        ),
         lambda: np.concatenate([shaped] * int(rng.integers(2, 4))),
         lambda: array.T.copy() if array.ndim > 1 else shaped[:, None],
         lambda: np.array(shaped.reshape(-1)[0] if array.size else 0),

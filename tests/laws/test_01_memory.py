@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from massart.kernels.door import FiniteRows, Rows
 from massart.learners.drift import Drifting
 from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
-from massart.learners.models import learner_from
+from massart.learners.models import learner_from, model_of
 from massart.store.model_file import read_model, write_model
 from massart.training.opened import open_any
 from massart.training.opening import open_training
@@ -219,3 +220,16 @@ def test_models_of_arrays_that_do_not_fit_are_refused(kind):
         for change in (array[:0], array[None], array.astype(np.float32)):
             with pytest.raises(ModelFileError):
                 learner_from(kind, arrays | {name: change})
+
+
+def test_a_header_of_many_features_takes_no_memory(trained):
+    """Law 5, too: a number in a header is compared with the weights before anything is made of it."""
+    model, _ = trained
+    kind, meta, arrays = read_model(model)
+    for features in (2**31, 2**39, 10**400):
+        tracemalloc.start()
+        with pytest.raises(ModelFileError):
+            model_of("forged", kind, meta | {"n_features_in": features}, arrays)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 1_000_000

@@ -253,9 +253,10 @@ def _count_classes(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> int
         raise ValueError(f"it has made {meta['n_iter']!r} passes")
     if "batch_weights" in arrays:
         check_arrays(arrays, {"batch_weights": (1 if classes == 2 else classes, features + 1)})
-    names = meta.get("feature_names_in", [""] * features)
-    if not isinstance(names, list) or len(names) != features or not all(isinstance(name, str) for name in names):
-        raise ValueError("there is not one feature name per feature")
+    if "feature_names_in" in meta:
+        names = meta["feature_names_in"]
+        if not isinstance(names, list) or len(names) != features or not all(isinstance(name, str) for name in names):
+            raise ValueError("there is not one feature name per feature")
     return classes
 
 
