@@ -152,8 +152,8 @@ def test_a_zip_of_somebody_else_is_refused(path):
     assert "without header.json" in refused(path.with_suffix(".npz"))
 
 
-def test_a_path_that_is_no_file_keeps_its_own_error(tmp_path):
+def test_a_path_that_is_no_file_is_told_so(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_model(tmp_path / "missing.massart")
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(ModelFileError, match="is a folder"):
         read_model(tmp_path)

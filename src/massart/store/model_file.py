@@ -149,7 +149,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, zipfile.ZipFile, dict[str, Any]]]:
     """The file, its members and its header; whatever goes wrong meanwhile is the file's fault."""
     if not stat.S_ISREG(Path(path).stat().st_mode):  # a pipe, which would keep whoever opens it waiting
-        raise damaged(path, "it is a folder, a device or a pipe")
+        raise ModelFileError(f"{os.fspath(path)} is a folder, a device or a pipe: give the name of a model file")
     file = Path(path).open("rb")  # a missing file is its own error  # noqa: SIM115
     try:
         with file, _members(path, file) as archive:
