@@ -112,8 +112,10 @@ def test_memory_is_counted_in_megabytes():
 
 
 def test_how_two_trainings_differ():
-    one = {"sources": [["a", 1]], "options": {"passes": 1}, "reading": {"bits": 18}, "initial": None}
+    known = {"options": {"passes": 1}, "reading": {"bits": 18}, "initial": None}
+    one = {"sources": [["a", 1]], "content": ["blocks:0"], **known}
     assert difference(one, one) is None
+    assert difference(one, {**one, "content": ["blocks:1"]}) == "a holds other data now"
     assert difference(one, {**one, "reading": {}}) == "bits was 18 and is not given now"
     assert difference(one, {**one, "reading": {"bits": 18, "labels": ["no", "yes"]}}) == (
         "labels was not given and is no,yes now"
