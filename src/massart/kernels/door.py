@@ -258,15 +258,16 @@ class FiniteRows(Rows):
     """Rows of which every value has been looked at; made by `Rows.check` and `Rows.read` alone."""
 
 
+_REGULAR = 0x101  # of an array's flags: C-contiguous and aligned
+
+
 def _is_vector(array: Any, dtype: "np.dtype[Any]", size: int | None = None) -> bool:
     """Whether a kernel can take it: one dimension, one entry after the other, and so many of them."""
     return bool(
         type(array) is np.ndarray
         and array.dtype == dtype
-        and array.ndim == 1
-        and array.flags.c_contiguous
-        and array.flags.aligned
-        and size in (None, array.size)
+        and (array.shape == (size,) if size is not None else array.ndim == 1)
+        and array.flags.num & _REGULAR == _REGULAR
     )
 
 

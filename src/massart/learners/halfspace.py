@@ -203,18 +203,22 @@ class Halfspace(Guarded):
         """
         sure = isinstance(rows, FiniteRows) or rows.count == 1  # a kernel refuses a row before it learns from it
         learn = kernel.learn_dense if rows.csr is None else kernel.learn_csr
-        with self.held():
+        with self._lock:
             rule, v, s = self._state
             rows.check_width(v.size - 1)
             check_outputs(scores, rows.count if order is None else order.size, average, v)
+            s[kernel.TAKEN] = 1.0
             before = None if sure else (v.copy(), s.copy(), average.copy())
-            for data, batch, place in rows.parts(order, y, weight):
-                own = scores[place] if scores.size else scores
-                bad = learn(data, batch, rule, v, average, s, own)
-                if bad >= 0:
-                    if before is not None:
-                        v[:], s[:], average[:] = before
-                    rows.refuse(order, place.start + bad)
+            try:
+                for data, batch, place in rows.parts(order, y, weight):
+                    own = scores[place] if scores.size else scores
+                    bad = learn(data, batch, rule, v, average, s, own)
+                    if bad >= 0:
+                        if before is not None:
+                            v[:], s[:], average[:] = before
+                        rows.refuse(order, place.start + bad)
+            finally:
+                s[kernel.TAKEN] = 0.0
 
     @property
     def weights(self) -> NDArray[np.float64]:
