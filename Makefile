@@ -15,7 +15,7 @@ BLAS_TESTS := tests/evaluation/test_estimators.py tests/evaluation/test_interval
 	tests/kernels/test_halfspace_kernels.py tests/kernels/test_mixture_kernels.py tests/kernels/test_pool_kernels.py \
 	tests/kernels/test_ranking_kernels.py tests/kernels/test_polish_kernels.py tests/kernels/test_scoring.py \
 	tests/learners/test_batch.py tests/learners/test_experts.py tests/learners/test_bandit.py \
-	tests/learners/test_scales.py tests/store/test_schema1.py tests/worlds/test_world_data.py \
+	tests/learners/test_scales.py tests/models/test_schema1.py tests/worlds/test_world_data.py \
 	tests/worlds/test_reward_data.py
 X86 := $(filter x86_64 amd64,$(shell uname -m))
 OLD := OPENBLAS_CORETYPE=Prescott GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4

@@ -94,7 +94,7 @@ class Run:
 
 
 def _world_peers() -> Sequence[str]:
-    from massart.learners.baselines.peers import NAMES
+    from massart.learners.reference.baselines.peers import NAMES
 
     return NAMES
 

@@ -71,8 +71,8 @@ def vowpal(rows: NDArray[np.float64]) -> Contender:
 
 
 def river(rows: NDArray[np.float64]) -> Contender:
-    """Its contextual linear policy, as `massart.learners.policies` wraps it."""
-    from massart.learners.policies import registry
+    """Its contextual linear policy, as `massart.learners.reference.policies` wraps it."""
+    from massart.learners.reference.policies import registry
 
     def run() -> Elapsed:
         policy = registry.make("river-linucb", dimension=FEATURES, arms=ARMS, seed=SEED)

@@ -22,7 +22,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from massart import MassartClassifier, worlds
-from massart.learners.offline import FilterTron
+from massart.learners.reference.offline import FilterTron
 
 RATES = (0.0, 0.1, 0.2, 0.3, 0.4)
 MARGIN = 0.01

@@ -210,7 +210,7 @@ class Council:
 
 
 class Mixture(Council):
-    """kernels/mixture.py: AdaHedge with a lazy rate, the vote of scores, and the council; attributes as its totals.
+    """mixture.py: AdaHedge with a lazy rate, the vote of scores, and the council; attributes as its totals.
 
     Shares come from all losses, anew in every round: nothing is multiplied up.
     """
@@ -293,7 +293,7 @@ class Mixture(Council):
 
 
 class Pool:
-    """kernels/pool.py for dense rows: the experts one by one, each as it is usually written down."""
+    """kernels/learning/pool.py for dense rows: the experts one by one, each as it is usually written down."""
 
     def __init__(self, d, grid, *, normalize=True, intercept=1.0, sample=True, seed=0, few=True, classes=(1.0, 1.0)):
         self.unit, self.bias, self.few, self.classes = normalize, float(intercept), few, classes

@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import binom
 
 from massart import Halfspace, MassartClassifier, theory
-from massart.kernels import halfspace as kernel
 from massart.kernels.door import Rows
-from massart.learners.experts import Experts
+from massart.kernels.learning import halfspace as kernel
+from massart.learners.pool import Experts
 
 RUNS, DOUBT = 400, 0.2
 MOST = int(binom.isf(1e-4, RUNS, DOUBT))

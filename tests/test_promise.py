@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from massart import Halfspace, theory, worlds
-from massart.kernels import mixture
-from massart.learners.experts import MARGINS, MOST_EXPERTS, NOISE_RATES, Experts
+from massart.kernels.learning import mixture
+from massart.learners.pool import MARGINS, MOST_EXPERTS, NOISE_RATES, Experts
 
 Z = 4.0
 SEEDS = 100

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from massart.learners.choice import Choice as Choice
     from massart.learners.classifier import MassartClassifier as MassartClassifier
     from massart.learners.halfspace import Halfspace as Halfspace
-    from massart.learners.models import load as load
-    from massart.learners.models import save as save
     from massart.learners.ranker import MonotoneRanker as MonotoneRanker
+    from massart.models.saving import load as load
+    from massart.models.saving import save as save
 
 __version__ = "0.1.0"
 
@@ -34,8 +34,8 @@ _HOME = {
     "MassartClassifier": "massart.learners.classifier",
     "MonotoneBandit": "massart.learners.bandit",
     "MonotoneRanker": "massart.learners.ranker",
-    "load": "massart.learners.models",
-    "save": "massart.learners.models",
+    "load": "massart.models.saving",
+    "save": "massart.models.saving",
 }
 _ROOMS = ("arena", "data", "evaluation", "theory", "worlds")
 

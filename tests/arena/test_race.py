@@ -19,7 +19,7 @@ from massart.arena.checkpoints import angle_between, checkpoints, promise
 from massart.arena.wrappers import ClassifierLearner, enter
 from massart.errors import InvalidParameterError
 from massart.learners import contestants
-from massart.learners.experts import Experts
+from massart.learners.pool import Experts
 
 COLUMNS = [
     *("world", "learner", "seed", "rounds", "mistakes", "clean_mistakes", "noise_rate", "margin", "dimension"),

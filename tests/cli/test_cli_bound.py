@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from massart import theory
 from massart.cli.bound import _bounds, _Margins
 from massart.cli.main import app
-from massart.learners.experts import MARGINS, MOST_EXPERTS, NOISE_RATES
+from massart.learners.pool import MARGINS, MOST_EXPERTS, NOISE_RATES
 
 
 def massart(*arguments):

@@ -63,7 +63,7 @@ def test_a_policy_that_fails_is_an_exit_code_of_1(monkeypatch):
     def broken(*arguments, **options):
         raise RuntimeError("no")
 
-    monkeypatch.setattr("massart.learners.policies.registry.make", broken)
+    monkeypatch.setattr("massart.learners.reference.policies.registry.make", broken)
     result = massart("race", "--bandit", "simpson", "-l", "monotone,uniform", "--rounds", "50", "--seeds", "1")
     assert result.exit_code == 1
     assert "uniform failed at round 0 of simpson: RuntimeError: no" in " ".join(result.stdout.split())

@@ -13,12 +13,12 @@ from massart.cli.inspect_page import shown
 from massart.cli.main import app
 from massart.data.feature_names import find_names
 from massart.data.names import name_hash
-from massart.data.reading import Reading
+from massart.data.schema import Reading
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
 from massart.training.inspecting import inspect_model
 
-FIXTURES = sorted((Path(__file__).parents[1] / "store" / "fixtures").glob("*.massart"))
+FIXTURES = sorted((Path(__file__).parents[1] / "models" / "fixtures").glob("*.massart"))
 
 
 def run(*arguments, command="inspect"):

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from massart.cli.main import app
 from massart.data.names import name_hash
-from massart.training.opened import open_any
+from massart.models.opening import open_any
 
 ROWS, WIDTH = 600, 80
 POOL, ONE = (), ("--noise-rate", "0.15", "--margin", "0.02")

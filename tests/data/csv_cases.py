@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 
 from massart.data.chunk import Position
-from massart.data.csv_format import chunks, settle
+from massart.data.formats.csv_format import chunks, settle
+from massart.data.io.sources import Source
 from massart.data.names import name_hash
-from massart.data.reading import Reading
-from massart.data.sources import Source
+from massart.data.schema import Reading
 
 START = Position()
 

@@ -9,8 +9,8 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from massart.data.chunk import Position
+from massart.data.io.sources import Source
 from massart.data.names import name_hash
-from massart.data.sources import Source
 
 BEGIN = Position()
 ARROW = ("a.parquet", "groups.parquet", "a.feather", "a.arrow", "a.arrows", "a.parquet.gz", "a.arrow.gz", "a.arrows.gz")

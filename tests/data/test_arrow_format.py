@@ -13,13 +13,13 @@ import pyarrow.parquet
 import pytest
 from table_files import ARROW, hashed, mixed_rows, mixed_table, read_all, rows_of, write_table
 
-from massart.data import arrow_files, arrow_format
-from massart.data.arrow_format import chunks, settle
 from massart.data.chunk import Position
-from massart.data.decision_parquet import MissingPyArrowError
+from massart.data.decisions.parquet import MissingPyArrowError
+from massart.data.formats import arrow_files, arrow_format
+from massart.data.formats.arrow_format import chunks, settle
+from massart.data.io.sources import Source
 from massart.data.names import name_hash
-from massart.data.reading import Reading
-from massart.data.sources import Source
+from massart.data.schema import Reading
 from massart.errors import InvalidDataError
 
 ONE = "a.parquet"

@@ -13,9 +13,9 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from massart.data.blocks import blocks
 from massart.data.chunk import Flaw, Position
-from massart.data.sources import Source
+from massart.data.io.blocks import blocks
+from massart.data.io.sources import Source
 from massart.errors import InvalidDataError, InvalidParameterError
 
 MARK = b"\xef\xbb\xbf"

@@ -10,8 +10,8 @@ from massart.data import crossing
 from massart.data.chunk import Chunk
 from massart.data.crossing import check_crossings, crossed
 from massart.data.crossing import crossed_whole as crossed_parts
-from massart.data.reading import Reading
-from massart.data.text_format import parse_block
+from massart.data.formats.text_format import parse_block
+from massart.data.schema import Reading
 from massart.errors import InvalidParameterError
 
 FNV = 16777619

@@ -10,11 +10,11 @@ from csv_cases import file_maker, hashed, rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from massart.data import csv_format
 from massart.data.chunk import Position
-from massart.data.csv_format import chunks, settle
-from massart.data.reading import Reading
-from massart.data.sources import Source
+from massart.data.formats import csv_format
+from massart.data.formats.csv_format import chunks, settle
+from massart.data.io.sources import Source
+from massart.data.schema import Reading
 
 whole_records = csv_format._whole_records
 

@@ -4,9 +4,9 @@ import pytest
 from csv_cases import file_maker, hashed, rows_of
 
 from massart.data.chunk import Position
-from massart.data.csv_format import chunks, settle
+from massart.data.formats.csv_format import chunks, settle
 from massart.data.names import name_hash
-from massart.data.reading import Reading
+from massart.data.schema import Reading
 from massart.errors import InvalidDataError, InvalidParameterError
 
 CSV = Reading(format="csv")

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from massart.data.dsjson import read_dsjson
+from massart.data.decisions.dsjson import read_dsjson
 from massart.data.hashing import column
 from massart.errors import InvalidDataError
 

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from table_files import hashed, mixed_rows, mixed_table, read_all, write_lines, write_table
 
-from massart.data import arrow_format, jsonl_format
-from massart.data.blocks import Block
 from massart.data.chunk import Position
-from massart.data.jsonl_format import chunks, settle
+from massart.data.formats import arrow_format, jsonl_format
+from massart.data.formats.jsonl_format import chunks, settle
+from massart.data.io.blocks import Block
+from massart.data.io.sources import Source
 from massart.data.names import name_hash
-from massart.data.reading import Reading
-from massart.data.sources import Source
+from massart.data.schema import Reading
 from massart.errors import InvalidDataError
 
 

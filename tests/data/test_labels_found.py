@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from massart.data import read
+from massart.data.io.sources import Source
 from massart.data.reader import Reader
-from massart.data.reading import Reading
-from massart.data.sources import Source
+from massart.data.schema import Reading
 from massart.errors import InvalidDataError
 
 FORMATS = ("svmlight", "vw", "csv", "jsonl", "parquet", "arrow", "npy")

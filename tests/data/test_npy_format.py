@@ -10,11 +10,11 @@ import pytest
 from numpy.lib.recfunctions import repack_fields
 from table_files import hashed, mixed_rows, mixed_table, read_all, rows_of, write_table
 
-from massart.data import arrow_format, npy_format
 from massart.data.chunk import Position
-from massart.data.npy_format import chunks, settle
-from massart.data.reading import Reading
-from massart.data.sources import Source
+from massart.data.formats import arrow_format, npy_format
+from massart.data.formats.npy_format import chunks, settle
+from massart.data.io.sources import Source
+from massart.data.schema import Reading
 from massart.errors import InvalidDataError
 
 RANDOM = np.random.default_rng(0)

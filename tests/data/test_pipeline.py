@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from massart.data.pipeline import in_order
+from massart.data.io.prefetch import in_order
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 5])

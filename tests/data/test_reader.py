@@ -7,7 +7,7 @@ import pytest
 
 import massart
 from massart.data import Position, Reader, Reading, read
-from massart.data.sources import find_sources
+from massart.data.io.sources import find_sources
 from massart.errors import InvalidDataError, InvalidParameterError
 
 ROWS = 3000

@@ -16,9 +16,9 @@ import processes
 import pytest
 import zstandard
 
-from massart.data import compression
-from massart.data.sources import Source, find_sources
-from massart.data.stream import Stored
+from massart.data.io import compression
+from massart.data.io.sources import Source, find_sources
+from massart.data.io.stream import Stored
 from massart.errors import InvalidDataError, InvalidParameterError, MassartError
 
 
@@ -212,7 +212,7 @@ class TestPipes:
     @pytest.mark.parametrize("kind", ["plain", *COMPRESS])
     def test_standard_input(self, kind):
         code = (
-            "import sys; from massart.data.sources import Source; source = Source('-');"
+            "import sys; from massart.data.io.sources import Source; source = Source('-');"
             "head = source.head(100_000); assert source.head(10) == head[:10];"
             "sys.stdout.buffer.write(head[:7] + source.open(3).read());"
             "print(source.name, source.size, source.fraction(), source.compression, file=sys.stderr)"

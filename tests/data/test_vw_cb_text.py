@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
+from massart.data.decisions.vw import read_text
 from massart.data.hashing import column
-from massart.data.vw_cb_text import read_text
 from massart.errors import InvalidDataError
 
 

@@ -16,12 +16,12 @@ import pytest
 import zstandard
 
 from massart.data import Chunk, Position, Reading, read, write_rows
+from massart.data.io.sources import find_sources
 from massart.data.names import name_hash
 from massart.data.reader import Reader
-from massart.data.sources import find_sources
-from massart.data.write import LateImportanceError, format_to_write
-from massart.data.write_converted import convert_rows
-from massart.data.write_file import writing
+from massart.data.writers.write import LateImportanceError, format_to_write
+from massart.data.writers.write_converted import convert_rows
+from massart.data.writers.write_file import writing
 from massart.errors import InvalidDataError, InvalidParameterError
 
 WIDTH = 7

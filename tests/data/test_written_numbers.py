@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from massart.data import read
-from massart.data.table_columns import has_comma, number_style
+from massart.data.formats.table_columns import has_comma, number_style
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.kernels.csv import plain_number
+from massart.kernels.parsing.csv import plain_number
 
 POINT, COMMA = np.uint8(ord(".")), np.uint8(ord(","))
 SCRATCH = np.empty(1000, np.uint8)

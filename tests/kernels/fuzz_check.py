@@ -16,8 +16,8 @@ import text_reference
 from fuzz_corpus import Input, inputs
 from numba import njit
 
-from massart.data.reading import Reading
-from massart.data.text_format import parse_block, parse_codes
+from massart.data.formats.text_format import parse_block, parse_codes
+from massart.data.schema import Reading
 
 ROOM = 1 << 20  # bytes between the fences
 SHRINKING = 20.0  # seconds

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from massart.data.names import name_hash
-from massart.kernels import flaws as flaw
-from massart.kernels.csv import CATEGORY, LABEL, LEFT_OUT, NUMBER, WEIGHT, parse_csv
-from massart.kernels.csv_fields import LONGEST_QUOTED, MISSING, WORDS, cut_records, find_fields
+from massart.kernels.parsing import row_errors as flaw
+from massart.kernels.parsing.csv import CATEGORY, LABEL, LEFT_OUT, NUMBER, WEIGHT, parse_csv
+from massart.kernels.parsing.csv_fields import LONGEST_QUOTED, MISSING, WORDS, cut_records, find_fields
 
 NOTHING = {b"", b"NA", b"N/A", b"nan", b"NaN", b"null", b"NULL", b"None", b"?", b"-"}
 FINITE = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from odd_numbers import EDGES, SPOILT, any_float, halfway, long, number
 from text_reference import number as slow_number
 
-from massart.kernels.decimal import parse_number
+from massart.kernels.parsing.numbers import parse_number
 
 RANDOM = 200_000
 many = settings(derandomize=True, max_examples=500, deadline=None)  # the first call compiles

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from massart.kernels.elementary import cbrt, exp, exp_all, log
+from massart.kernels.learning.elementary import cbrt, exp, exp_all, log
 
 SMALLEST, SMALLEST_NORMAL, LARGEST = 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308
 

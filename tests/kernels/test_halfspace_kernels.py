@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from oracle import InverseMargin, PaperAlgorithm1, unit
 
 from massart import theory
-from massart.kernels import halfspace as kernel
 from massart.kernels.door import Rows
+from massart.kernels.learning import halfspace as kernel
 from massart.learners.certify import path_regret
 from massart.learners.halfspace import Halfspace
 

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from massart import theory
-from massart.kernels import mixture as kernel
+from massart.kernels.learning import mixture as kernel
 
 LAZY = 17 / 16
 ROUNDING = 1e-9

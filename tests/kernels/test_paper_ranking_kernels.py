@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from oracle import coin
 
 from massart import theory
-from massart.kernels import paper_ranking as paper
+from massart.kernels.learning import paper_ranking as paper
 from massart.learners.bandit import MonotoneBandit
 
 D = 5

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from massart.kernels import polish as kernel
+from massart.kernels.learning import coordinate_search as kernel
 
 
 def mistakes(s, y, c):

@@ -9,12 +9,13 @@ from numba import njit
 from oracle import Pool
 
 from massart.errors import InvalidDataError
-from massart.kernels import halfspace, lanes, mixture
-from massart.kernels import pool as kernel
 from massart.kernels.door import Rows
-from massart.kernels.halfspace import ETA
-from massart.learners.experts import Experts
+from massart.kernels.learning import halfspace, mixture
+from massart.kernels.learning import pool as kernel
+from massart.kernels.learning import simd as lanes
+from massart.kernels.learning.halfspace import ETA
 from massart.learners.halfspace import Halfspace
+from massart.learners.pool import Experts
 from massart.learners.rules import initial_state
 
 RATES, MARGINS = (0.05, 0.3), (1 / 2, 1 / 8)  # large margins: rounding grows slowly

@@ -8,7 +8,7 @@ from oracle import coin
 from oracle_arms import InverseMarginArms
 
 from massart import theory
-from massart.kernels import paper_ranking, ranking
+from massart.kernels.learning import paper_ranking, ranking
 from massart.learners.bandit import FINE_GAPS, FINE_MARGINS, GAPS, MARGINS, MonotoneBandit
 
 D = 6

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from massart.kernels import rows as kernel
 from massart.kernels.door import Rows
+from massart.kernels.learning import row_checks as kernel
 
 SEED = np.uint64(7)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from massart.kernels.scoring import score_csr, score_dense, score_many
+from massart.kernels.learning.scoring import score_csr, score_dense, score_many
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])

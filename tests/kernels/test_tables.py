@@ -7,9 +7,9 @@ import numpy as np
 import processes
 import pytest
 
+from massart.data.formats.table_chunks import frozen
 from massart.data.names import name_hash
-from massart.data.table_chunks import frozen
-from massart.kernels.tables import hash_texts, put_block, put_column, put_eight_columns, to_csr
+from massart.kernels.parsing.tables import hash_texts, put_block, put_column, put_eight_columns, to_csr
 
 RANDOM = np.random.default_rng(0)
 

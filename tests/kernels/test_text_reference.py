@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_svmlight_file
 from text_reference import COUNTED, Row, number, read_svmlight, read_vw
 
-from massart.kernels import flaws
+from massart.kernels.parsing import row_errors as flaws
 
 
 def flaw(reader, line: bytes, **how) -> tuple[int, str] | None:

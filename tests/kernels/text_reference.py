@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from massart.kernels.flaws import (
+from massart.kernels.parsing.row_errors import (
     CLASS,
     HEAD,
     INDEX,

@@ -5,7 +5,7 @@ import json
 import zipfile
 import zlib
 
-from massart.store.container import Frame, Member
+from massart.models.container import Frame, Member
 
 DEEP = [[]]
 for _ in range(200):

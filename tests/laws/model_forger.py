@@ -18,11 +18,11 @@ from scipy import sparse
 
 from massart import MassartClassifier, load, save
 from massart.errors import MassartError
-from massart.learners import models
 from massart.learners.drift import Drifting
-from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
-from massart.store.model_file import read_model, write_model
+from massart.learners.pool import Experts
+from massart.models import saving as models
+from massart.models.model_file import read_model, write_model
 
 WIDTH = 6
 VALUES = (

@@ -14,7 +14,7 @@ import numpy as np
 from reader_corpus import SUFFIXES, inputs
 
 from massart.data import DecisionLog, Reader, Reading
-from massart.data.sources import Source
+from massart.data.io.sources import Source
 from massart.errors import MassartError
 
 LONGEST = 2000  # characters of a message

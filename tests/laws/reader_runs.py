@@ -10,14 +10,14 @@ import sys
 import warnings
 from pathlib import Path
 
-import massart.data.arrow_format
-import massart.data.csv_format
-import massart.data.jsonl_format
-import massart.data.npy_format
-import massart.data.text_format
+import massart.data.formats.arrow_format
+import massart.data.formats.csv_format
+import massart.data.formats.jsonl_format
+import massart.data.formats.npy_format
+import massart.data.formats.text_format
 import massart.evaluation
 from massart.data import DecisionLog, read
-from massart.data.decision_log import detect_format
+from massart.data.decisions.log import detect_format
 from massart.errors import MassartError
 
 

@@ -13,10 +13,10 @@ import scipy.sparse as sp
 
 from massart import MonotoneBandit, MonotoneRanker, load, save
 from massart.errors import InvalidDataError, MassartError, ModelFileError
-from massart.kernels import ranking as kernel
+from massart.kernels.learning import ranking as kernel
 from massart.kernels.ranking_door import CheckedArms, CheckedRound, check_arms
 from massart.kernels.ranking_state import RankingState
-from massart.store.model_file import write_model
+from massart.models.model_file import write_model
 
 COUNT = int(os.environ.get("MASSART_FUZZ", "20000"))
 CHECKED = min(COUNT, 2_000)  # with bounds checking

@@ -13,17 +13,17 @@ from scipy import sparse
 
 import massart
 from massart import MassartClassifier
-from massart.data.reading import Reading
+from massart.data.schema import Reading
 from massart.errors import InvalidDataError, ModelFileError
 from massart.kernels.door import FiniteRows, Rows
 from massart.learners.drift import Drifting
-from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
-from massart.learners.models import learner_from, model_of
-from massart.store.model_file import read_model, write_model
-from massart.training.opened import open_any
-from massart.training.opening import open_training
+from massart.learners.pool import Experts
+from massart.models.model_file import read_model, write_model
+from massart.models.opening import open_any
+from massart.models.saving import learner_from, model_of
 from massart.training.predicting import predict_file
+from massart.training.start import open_training
 
 LEARNERS = {
     "halfspace": lambda: Halfspace(4, 0.1, 0.1),
@@ -196,7 +196,7 @@ UNCHECKED = {
     "learn_csr": {"learners/halfspace.py"},
     "learn_row": {"learners/halfspace.py"},
     "score_row": {"learners/halfspace.py"},
-    "learn_pool": {"learners/experts.py"},
+    "learn_pool": {"learners/pool.py"},
     "convene_pair": {"learners/drift.py"},
     "score_csr": {"kernels/door.py"},
     "score_dense": {"kernels/door.py"},

@@ -6,8 +6,8 @@ import pytest
 from massart import MassartClassifier, load, save
 from massart.errors import MassartError, ModelFileError
 from massart.learners.drift import Drifting
-from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
+from massart.learners.pool import Experts
 
 X = np.random.default_rng(0).normal(size=(80, 3))
 Y = np.where(X[:, 0] > 0, 1, -1)

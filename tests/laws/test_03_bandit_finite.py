@@ -8,7 +8,7 @@ import pytest
 
 from massart import MonotoneBandit, MonotoneRanker, load, save
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.kernels import ranking as kernel
+from massart.kernels.learning import ranking as kernel
 
 D = 4
 KINDS = {

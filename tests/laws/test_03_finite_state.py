@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from massart import load, save
-from massart.kernels import halfspace, mixture, pool
 from massart.kernels.door import Rows
+from massart.kernels.learning import halfspace, mixture, pool
 from massart.learners import drift
 from massart.learners.drift import Drifting
-from massart.learners.experts import Experts, expert_grid
 from massart.learners.halfspace import Halfspace
+from massart.learners.pool import Experts, expert_grid
 
 ROUNDS = 400
 REPEATS = 6

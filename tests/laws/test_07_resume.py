@@ -13,7 +13,7 @@ from forged_headers import header_of, parts_of, write_forged
 
 import massart as package
 from massart.training import Settings, open_training
-from massart.training.identity import _blocks, content_digest
+from massart.training.resume import _blocks, content_digest
 
 SHARE = 1 << 22  # bytes that are looked at, of one file
 

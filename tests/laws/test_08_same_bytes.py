@@ -24,7 +24,7 @@ import numpy as np
 from scipy import sparse
 from massart import Halfspace, MassartClassifier, MonotoneBandit, MonotoneRanker, save
 from massart.learners.drift import Drifting
-from massart.learners.experts import Experts
+from massart.learners.pool import Experts
 
 dense_only = "dense-only" in sys.argv  # every form of rows is compiled on its own
 folder = pathlib.Path(tempfile.mkdtemp())

@@ -8,8 +8,8 @@ from scipy import sparse
 
 from massart import MassartClassifier, load, save
 from massart.learners.drift import Drifting
-from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
+from massart.learners.pool import Experts
 
 WIDTH, ROWS = 20, 2000
 X = np.random.default_rng(0).normal(size=(ROWS, WIDTH))

@@ -11,7 +11,7 @@ from forged_choices import FIELDS, changed
 
 from massart import Choice, MonotoneBandit, MonotoneRanker
 from massart.errors import InvalidDataError, InvalidParameterError, MassartError, ModelFileError
-from massart.learners.policies import LinUCB, SquareCB, registry
+from massart.learners.reference.policies import LinUCB, SquareCB, registry
 
 D, ARMS = 3, 4
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from massart.cli.main import app
 from massart.data import DecisionLog, Reading, read
 from massart.data.feature_rows import named_rows
-from massart.data.sources import Source
+from massart.data.io.sources import Source
 from massart.errors import InvalidDataError, InvalidParameterError, MassartError
 from massart.evaluation import evaluate
 

@@ -15,9 +15,9 @@ from massart import Halfspace, MassartClassifier, MonotoneBandit, MonotoneRanker
 from massart.kernels.door import Rows
 from massart.learners import contestants
 from massart.learners.drift import Drifting
-from massart.learners.experts import Experts
-from massart.learners.one_vs_rest import OneVsRest
-from massart.learners.policies import registry
+from massart.learners.multiclass import OneVsRest
+from massart.learners.pool import Experts
+from massart.learners.reference.policies import registry
 
 D, ARMS = 4, 3
 WIDTH = 12  # of worlds
@@ -254,7 +254,7 @@ def test_copies_go_on_in_another_process_and_come_back():
         assert bytes_of(CASES[name][1](back)) == expected, name
 
 
-PUBLIC = ("massart", "massart.arena", "massart.errors", "massart.worlds", "massart.learners.policies")
+PUBLIC = ("massart", "massart.arena", "massart.errors", "massart.worlds", "massart.learners.reference.policies")
 
 
 def test_no_public_class_is_forgotten():

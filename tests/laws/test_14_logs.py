@@ -76,7 +76,7 @@ def test_a_log_without_event_ids_that_is_in_it_twice_is_told(tmp_path, discrete)
 
 
 def test_honest_logs_are_not_suspected():
-    """The chance of a suspicion is below 1e-3 for each log (massart.data.log_survey): for 60 logs, one at the most.
+    """The chance of a suspicion is below 1e-3 for each log (decisions/survey.py): for 60 logs, one at the most.
 
     More than one has a chance below 60^2 / 2 * 1e-6 < 0.002.
     """

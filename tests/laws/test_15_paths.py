@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from massart.cli.main import app
 from massart.data import read
-from massart.data.sources import find_sources
+from massart.data.io.sources import find_sources
 from massart.errors import InvalidDataError
 
 ROWS = "1 1:0.5 2:1\n-1 1:1\n" * 10

@@ -11,7 +11,7 @@ from scipy.stats import chi2, norm
 
 from massart import theory
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
-from massart.kernels import ranking as kernel
+from massart.kernels.learning import ranking as kernel
 from massart.learners.bandit import MonotoneBandit
 from massart.learners.choice import Choice
 

@@ -7,9 +7,9 @@ import pytest
 
 from massart import Halfspace
 from massart.errors import InvalidParameterError
-from massart.kernels import baselines as kernel
-from massart.learners import baselines
-from massart.learners.baselines.net import direction_net, net_size
+from massart.kernels.learning import baselines as kernel
+from massart.learners.reference import baselines
+from massart.learners.reference.baselines.net import direction_net, net_size
 
 D = 6
 

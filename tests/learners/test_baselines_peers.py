@@ -5,8 +5,9 @@ import pytest
 from sklearn.linear_model import SGDClassifier
 
 from massart.errors import InvalidParameterError
-from massart.learners import baselines, contestants
-from massart.learners.baselines import peers
+from massart.learners import contestants
+from massart.learners.reference import baselines
+from massart.learners.reference.baselines import peers
 
 D = 5
 INSTALLED = [name for name in peers.NAMES if peers.is_installed(name)]

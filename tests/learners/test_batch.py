@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from massart import MassartClassifier
 from massart.kernels.door import Rows
-from massart.learners.batch import canonical_order
+from massart.learners.fit import canonical_order
 from massart.learners.halfspace import Halfspace
 
 KNOWN = {"noise_rate": 0.1, "margin": 0.05}

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
 from massart import MassartClassifier
-from massart.learners import batch
+from massart.learners import fit as batch
 
 Z = 4.0
 

@@ -7,17 +7,17 @@ import pytest
 
 from massart import Halfspace, theory, worlds
 from massart.errors import InvalidParameterError
-from massart.kernels import halfspace as kernel
-from massart.kernels import mixture
-from massart.kernels import pool as pool_kernel
 from massart.kernels.door import Rows
-from massart.kernels.pool import DIAGONAL
+from massart.kernels.learning import halfspace as kernel
+from massart.kernels.learning import mixture
+from massart.kernels.learning import pool as pool_kernel
+from massart.kernels.learning.pool import DIAGONAL
 from massart.learners.certificate import Certificate
 from massart.learners.certify import Council
 from massart.learners.choosing import choose_learner
 from massart.learners.drift import Drifting
-from massart.learners.experts import NOISE_RATES, Experts
-from massart.learners.one_vs_rest import OneVsRest
+from massart.learners.multiclass import OneVsRest
+from massart.learners.pool import NOISE_RATES, Experts
 from massart.learners.rules import initial_state
 
 RNG = np.random.default_rng(0)

@@ -7,8 +7,8 @@ import pytest
 
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.learners import contestants
-from massart.learners.baselines import peers
 from massart.learners.protocol import OnlineLearner
+from massart.learners.reference.baselines import peers
 
 ROWS = 240
 OURS = ("massart", "massart-fixed", "massart-adagrad", "massart-unknown", "paper")

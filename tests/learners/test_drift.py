@@ -6,12 +6,12 @@ import scipy.sparse as sp
 
 from massart import Halfspace, MassartClassifier, theory, worlds
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.kernels import mixture
-from massart.kernels import pool as kernel
 from massart.kernels.door import Rows
-from massart.kernels.pool import DIAGONAL, FEW
+from massart.kernels.learning import mixture
+from massart.kernels.learning import pool as kernel
+from massart.kernels.learning.pool import DIAGONAL, FEW
 from massart.learners.drift import Drifting, fade
-from massart.learners.experts import Experts
+from massart.learners.pool import Experts
 
 T, WIDTH = 12_000, 10
 Z = 4.0

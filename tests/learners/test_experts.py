@@ -7,10 +7,10 @@ from oracle import AdaHedge
 
 from massart import Halfspace, MassartClassifier, theory
 from massart.errors import InvalidParameterError, ModelFileError
-from massart.kernels import mixture
 from massart.kernels.door import Rows
-from massart.kernels.pool import DIAGONAL, FEW
-from massart.learners.experts import FINE_MARGINS, FINE_NOISE_RATES, MOST_EXPERTS, NOISE_RATES, Experts, expert_grid
+from massart.kernels.learning import mixture
+from massart.kernels.learning.pool import DIAGONAL, FEW
+from massart.learners.pool import FINE_MARGINS, FINE_NOISE_RATES, MOST_EXPERTS, NOISE_RATES, Experts, expert_grid
 
 
 def stream(n=600, d=8, noise=0.2, seed=0):

@@ -8,12 +8,12 @@ import pytest
 import scipy.sparse as sp
 
 from massart.errors import InvalidParameterError, ModelFileError
-from massart.kernels import mixture
-from massart.kernels import pool as kernel
 from massart.kernels.door import Rows
+from massart.kernels.learning import mixture
+from massart.kernels.learning import pool as kernel
 from massart.learners.drift import Drifting
-from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
+from massart.learners.pool import Experts
 
 RNG = np.random.default_rng(66)
 COUNT, WIDE = 600, 300

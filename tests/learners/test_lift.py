@@ -13,7 +13,7 @@ from bandit_cases import KINDS, D, hunted, make, simpson, state, trained
 
 from massart import theory
 from massart.errors import InvalidDataError
-from massart.kernels import ranking as kernel
+from massart.kernels.learning import ranking as kernel
 from massart.learners.bandit import MonotoneBandit
 from massart.learners.choice import Choice
 from massart.learners.lift import CONTRADICTS, NOTHING, WITHIN

@@ -14,8 +14,8 @@ from massart import Halfspace, MassartClassifier, load, save
 from massart.errors import ModelFileError
 from massart.kernels.door import Rows
 from massart.learners.drift import Drifting
-from massart.learners.experts import Experts
-from massart.store.model_file import read_model, write_model
+from massart.learners.pool import Experts
+from massart.models.model_file import read_model, write_model
 
 KNOWN = {"noise_rate": 0.1, "margin": 0.05, "random_state": 0}
 RNG = np.random.default_rng(0)

@@ -8,8 +8,8 @@ from massart import Halfspace
 from massart.errors import InvalidDataError, ModelFileError
 from massart.kernels.door import Rows
 from massart.learners.drift import Drifting
-from massart.learners.experts import Experts
-from massart.learners.one_vs_rest import OneVsRest
+from massart.learners.multiclass import OneVsRest
+from massart.learners.pool import Experts
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(500, 5))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from massart.errors import InvalidParameterError
-from massart.learners.policies import (
+from massart.learners.reference.policies import (
     ActionCentredRidge,
     EpochGreedy,
     EpsilonGreedyRidge,

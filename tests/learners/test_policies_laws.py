@@ -8,7 +8,7 @@ from scipy import sparse, stats
 
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.learners.choice import Choice
-from massart.learners.policies import Policy, registry
+from massart.learners.reference.policies import Policy, registry
 
 ARMS, DIMENSION = 4, 3
 NAMES = [name for name in registry.names() if not registry.is_ours(name)]  # ours has laws of its own

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from massart.learners.policies import registry
+from massart.learners.reference.policies import registry
 
 GAP = 0.05
 

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from massart import theory
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
-from massart.kernels import ranking as kernel
+from massart.kernels.learning import ranking as kernel
 from massart.learners.halfspace import Halfspace
 from massart.learners.ranker import MonotoneRanker
 

@@ -10,9 +10,9 @@ from sklearn.base import clone
 from massart import Halfspace, MassartClassifier, load, save
 from massart.errors import ModelFileError
 from massart.learners.drift import Drifting
-from massart.learners.experts import Experts
-from massart.learners.models import learner_from, learner_meta
-from massart.store.model_file import read_header, read_model, write_model
+from massart.learners.pool import Experts
+from massart.models.model_file import read_header, read_model, write_model
+from massart.models.saving import learner_from, learner_meta
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 6))
@@ -119,7 +119,7 @@ def test_a_pool_that_was_narrowed_comes_back_whole(tmp_path):
 def test_training_from_files_needs_no_scikit_learn(tmp_path):
     """Start-up counts there: neither it nor scipy's matrices and distributions, which take as long as all the rest."""
     script = (
-        "import sys, numpy as np, massart.learners.models as models\n"
+        "import sys, numpy as np, massart.models.saving as models\n"
         "from massart.learners.halfspace import Halfspace\n"
         "learner = Halfspace(2, 0.1, 0.05)\n"
         "learner.learn_many(np.eye(2), [1, -1])\n"

@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from massart import MassartClassifier
-from massart.learners.experts import expert_grid
+from massart.learners.pool import expert_grid
 from massart.learners.rules import expert_name
 from massart.learners.summary import noise_rate_words
 

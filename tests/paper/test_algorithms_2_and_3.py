@@ -8,7 +8,7 @@ from paper_formulas import fake_rewards, generator, monotone_round, sign, to_bal
 from test_paper_to_code import _rows
 
 from massart import theory
-from massart.kernels import paper_ranking as paper
+from massart.kernels.learning import paper_ranking as paper
 from massart.learners.bandit import MonotoneBandit
 
 

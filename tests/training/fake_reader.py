@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from massart.data.chunk import Chunk, Flaw, Position
-from massart.data.reading import Reading
+from massart.data.schema import Reading
 
 
 class FakeReader:

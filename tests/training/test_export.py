@@ -11,13 +11,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from massart import MassartClassifier, MonotoneBandit, MonotoneRanker, load, save
-from massart.data.reading import Reading
+from massart.data.schema import Reading
 from massart.errors import InvalidParameterError, ModelFileError
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
+from massart.models.export import export_model
+from massart.models.opening import is_model_file, open_any
 from massart.training import Settings, open_training
-from massart.training.export import export_model
-from massart.training.opened import is_model_file, open_any
 
 
 def stream(rows=400, width=6, classes=2, seed=0):
@@ -209,7 +209,7 @@ def test_what_is_no_model(tmp_path):
 def test_model_files_are_told_by_their_content(tmp_path):
     save(Halfspace(2, 0.1, 0.05), tmp_path / "a.csv")
     assert is_model_file(tmp_path / "a.csv")
-    fixtures = sorted((Path(__file__).parents[1] / "store" / "fixtures").glob("*.massart"))
+    fixtures = sorted((Path(__file__).parents[1] / "models" / "fixtures").glob("*.massart"))
     assert fixtures
     assert all(map(is_model_file, fixtures))
     (tmp_path / "b.massart").write_text("1 1:1\n")
@@ -219,7 +219,7 @@ def test_model_files_are_told_by_their_content(tmp_path):
 
 
 def test_older_schemas_are_exported(tmp_path):
-    for path in (Path(__file__).parents[1] / "store" / "fixtures").glob("schema1-*.massart"):
+    for path in (Path(__file__).parents[1] / "models" / "fixtures").glob("schema1-*.massart"):
         model = load(path)
         if isinstance(model, MonotoneBandit | MonotoneRanker):
             continue

@@ -7,7 +7,7 @@ import pytest
 from fake_reader import halfspace_rows, write_svmlight
 
 from massart import MassartClassifier, load, save
-from massart.data.reading import Reading
+from massart.data.schema import Reading
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.training import Settings, Watcher, is_complete, open_training, predict_file
 

@@ -8,8 +8,8 @@ import pytest
 from fake_reader import FakeReader, halfspace_rows
 
 from massart.data.crossing import crossed
-from massart.data.reading import Reading
-from massart.data.text_format import parse_block
+from massart.data.formats.text_format import parse_block
+from massart.data.schema import Reading
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.files import check_place
 from massart.training.predictions import Answers, PredictionFile

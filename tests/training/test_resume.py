@@ -11,7 +11,7 @@ from massart import load
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.training import Every, Settings, Training
 from massart.training import run as run_module
-from massart.training.saved import open_model
+from massart.training.checkpoint import open_model
 
 X, Y = halfspace_rows(500, 90, density=0.2)
 TAGS = [f"t{number}" if number % 3 else "" for number in range(len(Y))]

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from fake_reader import FakeReader, halfspace_rows
 
 from massart import MassartClassifier
-from massart.data.reading import Reading
+from massart.data.schema import Reading
 from massart.errors import InvalidDataError
 from massart.kernels.door import Rows
 from massart.training import Settings, Training, Watcher

@@ -4,8 +4,8 @@ import pytest
 
 from massart.errors import InvalidParameterError
 from massart.learners.drift import Drifting
-from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
+from massart.learners.pool import Experts
 from massart.training.settings import Every, Settings
 
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from massart.learners.certificate import Certificate
-from massart.training.identity import difference
+from massart.training.resume import difference
 from massart.training.summary import Summary, peak_memory
 
 BOUND = Certificate(1000.0, 123.0, 0.1, 0.05, 100.0, 200.0, 234.5, 0.99, True, 1.5, 400.0)

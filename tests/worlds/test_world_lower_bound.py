@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from massart import Halfspace, theory, worlds
-from massart.learners.experts import Experts
+from massart.learners.pool import Experts
 
 Z = 4.0
 MARGIN, ROUNDS, SEEDS = 0.1, 40_000, 16

@@ -95,7 +95,7 @@ def _paper_promise(noise_rate: float, margin: float, horizon: int) -> Promise:
 
 
 def _pool_promise(noise_rate: float, margin: float) -> Promise | None:
-    from massart.learners.experts import MARGINS, MOST_EXPERTS, NOISE_RATES  # noqa: PLC0415 - numba, when a race begins
+    from massart.learners.pool import MARGINS, MOST_EXPERTS, NOISE_RATES  # noqa: PLC0415 - numba, when a race begins
 
     grid = [(rate, gamma) for rate in NOISE_RATES for gamma in MARGINS]
     try:

@@ -105,7 +105,7 @@ def _default_grid(noise_rate: float, margins: _Margins) -> list[tuple[float, flo
 
     With an intercept those with the smallest margin work on x, those with the largest on (x, 1).
     """
-    from massart.learners.experts import MARGINS, NOISE_RATES
+    from massart.learners.pool import MARGINS, NOISE_RATES
 
     limits = dict.fromkeys(MARGINS, margins.given)
     if margins.with_constant is not None:
@@ -120,7 +120,7 @@ def _default_grid(noise_rate: float, margins: _Margins) -> list[tuple[float, flo
 
 def _bounds(margins: _Margins, confidence: float) -> list[_Bound]:
     from massart import theory
-    from massart.learners.experts import MOST_EXPERTS
+    from massart.learners.pool import MOST_EXPERTS
 
     descent = 2.0 * math.sqrt(2.0)  # the constant of adagrad_regret
 
@@ -228,7 +228,7 @@ def _notes(
 
 def _default_note(by: dict[str, dict[str, Any]], noise_rate: float, margins: _Margins, within: float) -> str:
     """Why the default learner's bound is what it is, or is missing, and from when on it says anything."""
-    from massart.learners.experts import MARGINS, NOISE_RATES
+    from massart.learners.pool import MARGINS, NOISE_RATES
 
     line, known = by[_DEFAULT], by["Theorem 1(b)"]
     if line["mistakes"] is None:

@@ -83,21 +83,21 @@ def convert(
 
 
 def _convert(given: list[str], out: str, to: str, asked: dict[str, Any], how: dict[str, Any], *, quiet: bool) -> None:
-    from massart.training.opened import is_model_file
+    from massart.models.opening import is_model_file
 
     err = Outlet(sys.stderr, careless=True)
     if any(map(is_model_file, given)):
         if len(given) > 1:
             raise InvalidParameterError(f"{given[0]} and others: convert one model at a time")
-        from massart.training.export import export_model
+        from massart.models.export import export_model
 
         weights = export_model(given[0], out, to)
         if not quiet:
             err.say(f"{_NAME}: {weights:,} weights that are not 0 written to {out}")
         return
     from massart.cli.progress_rows import watching_rows
-    from massart.data.reading import Reading
-    from massart.data.write_converted import convert_rows
+    from massart.data.schema import Reading
+    from massart.data.writers.write_converted import convert_rows
 
     reading = Reading(**{name: value for name, value in asked.items() if value is not None})
     with watching_rows(err, _NAME, quiet=quiet, to_stdout=out == "-") as watcher:

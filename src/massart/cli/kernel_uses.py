@@ -43,7 +43,7 @@ def _arrays(width: int) -> Iterator[Any]:
 def learn_arrays(folder: Path) -> None:
     """MassartClassifier with default settings, few and many features, two classes and three."""
     from massart.learners.classifier import MassartClassifier
-    from massart.learners.models import load, save
+    from massart.models.saving import load, save
 
     for width in (4, 70):
         for X in _arrays(width):
@@ -120,7 +120,7 @@ def _parquet(rows: Any, path: Path, *, words: bool = False) -> Path:
 
 def _train(path: Path, folder: Path, **reading: Any) -> None:
     """Learn a file with default settings and with known ones; predict it."""
-    from massart.data.reading import Reading
+    from massart.data.schema import Reading
     from massart.training import Settings, open_training, predict_file
 
     model, answers = folder / "model.massart", folder / "answers.txt"
@@ -134,8 +134,8 @@ def choose_arms(folder: Path) -> None:
     from scipy import sparse
 
     from massart.learners.bandit import MonotoneBandit
-    from massart.learners.models import load, save
     from massart.learners.ranker import MonotoneRanker
+    from massart.models.saving import load, save
 
     dense = _dense(3)[:4] / 10.0
     for options in ({}, {"gap": 0.1, "margin": 0.1}, {"gap": 0.1, "margin": 0.1, "horizon": 100, "update": "paper"}):
@@ -170,7 +170,7 @@ def race_labels(folder: Path) -> None:
     del folder
     from massart import arena, worlds
     from massart.learners import contestants
-    from massart.learners.offline import Perspectron
+    from massart.learners.reference.offline import Perspectron
 
     X = _dense(2) / 10.0
     for name in contestants.names(peers=False):
@@ -187,7 +187,7 @@ def race_arms(folder: Path) -> None:
     del folder
     from massart import worlds
     from massart.arena import bandits
-    from massart.learners.policies import registry
+    from massart.learners.reference.policies import registry
 
     for name in registry.names(peers=False):
         policy = registry.make(name, dimension=3, arms=4, gap=0.1, margin=0.1, horizon=100)

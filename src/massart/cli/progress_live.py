@@ -16,9 +16,9 @@ from massart.cli.outlets import Outlet
 from massart.cli.progress_table import Teller
 from massart.data.chunk import Position
 from massart.learners.certificate import CONTRADICTS, SAYS_NOTHING, WITHIN
+from massart.training.events import Step
 from massart.training.progress import Progress
 from massart.training.run import Training
-from massart.training.watching import Step
 
 __all__ = ["LiveProgress"]
 

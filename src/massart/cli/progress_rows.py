@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from massart.cli.outlets import Outlet
 from massart.cli.progress_table import Teller
-from massart.training.watching import Watcher
+from massart.training.events import Watcher
 
 if TYPE_CHECKING:
     from rich.progress import Progress

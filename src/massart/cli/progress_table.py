@@ -7,8 +7,8 @@ import numpy as np
 from massart.cli.outlets import Outlet
 from massart.data.chunk import Flaw
 from massart.errors import InvalidParameterError
+from massart.training.events import Step, Watcher
 from massart.training.run import Training
-from massart.training.watching import Step, Watcher
 
 __all__ = ["HEADER", "Pace", "ProgressTable", "Teller"]
 

@@ -20,7 +20,7 @@ from massart.cli.start import quick_start
 from massart.errors import InvalidParameterError
 
 if TYPE_CHECKING:
-    from massart.data.reading import Reading
+    from massart.data.schema import Reading
     from massart.training import Settings, Summary
 
 _NAME = "massart train"
@@ -216,7 +216,7 @@ class _Plan(NamedTuple):
         )
 
     def asked_reading(self) -> "Reading":
-        from massart.data.reading import Reading
+        from massart.data.schema import Reading
 
         return Reading(**{name: value for name, value in self.reading.items() if value is not None})
 

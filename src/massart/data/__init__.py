@@ -13,31 +13,31 @@ if TYPE_CHECKING:
     from massart.data.chunk import Chunk as Chunk
     from massart.data.chunk import Flaw as Flaw
     from massart.data.chunk import Position as Position
-    from massart.data.decision_log import LOG_FORMATS as LOG_FORMATS
-    from massart.data.decision_log import DecisionLog as DecisionLog
-    from massart.data.decision_log import write_decisions as write_decisions
-    from massart.data.decisions import Decision as Decision
-    from massart.data.decisions import DecisionBatch as DecisionBatch
+    from massart.data.decisions.log import LOG_FORMATS as LOG_FORMATS
+    from massart.data.decisions.log import DecisionLog as DecisionLog
+    from massart.data.decisions.log import write_decisions as write_decisions
+    from massart.data.decisions.table import Decision as Decision
+    from massart.data.decisions.table import DecisionBatch as DecisionBatch
     from massart.data.reader import Reader as Reader
     from massart.data.reader import read as read
-    from massart.data.reading import FORMATS as FORMATS
-    from massart.data.reading import Reading as Reading
-    from massart.data.write import write_rows as write_rows
+    from massart.data.schema import FORMATS as FORMATS
+    from massart.data.schema import Reading as Reading
+    from massart.data.writers.write import write_rows as write_rows
 
 _HOME = {
     "Chunk": "chunk",
-    "Decision": "decisions",
-    "DecisionBatch": "decisions",
-    "DecisionLog": "decision_log",
-    "FORMATS": "reading",
+    "Decision": "decisions.table",
+    "DecisionBatch": "decisions.table",
+    "DecisionLog": "decisions.log",
+    "FORMATS": "schema",
     "Flaw": "chunk",
-    "LOG_FORMATS": "decision_log",
+    "LOG_FORMATS": "decisions.log",
     "Position": "chunk",
     "Reader": "reader",
-    "Reading": "reading",
+    "Reading": "schema",
     "read": "reader",
-    "write_decisions": "decision_log",
-    "write_rows": "write",
+    "write_decisions": "decisions.log",
+    "write_rows": "writers.write",
 }
 
 __all__ = [

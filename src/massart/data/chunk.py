@@ -73,8 +73,8 @@ class Chunk:
     def X(self) -> Any:
         r"""The rows as scikit-learn takes them: a dense array, or a SciPy CSR matrix.
 
-        >>> from massart.data.text_format import parse_block
-        >>> from massart.data.reading import Reading
+        >>> from massart.data.formats.text_format import parse_block
+        >>> from massart.data.schema import Reading
         >>> parse_block(b"1 2:0.5\n", Reading(format="svmlight")).X.toarray()
         array([[0. , 0.5]])
         """

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk, Flaw
 from massart.errors import InvalidParameterError
-from massart.kernels.crossing import cross_rows
-from massart.kernels.flaws import LARGEST
+from massart.kernels.parsing.crossing import cross_rows
+from massart.kernels.parsing.row_errors import LARGEST
 
 __all__ = ["check_crossings", "crossed", "crossed_whole"]
 

@@ -7,14 +7,14 @@ from typing import Any, Final
 import numpy as np
 
 from massart.data.feature_rows import Named, named_rows, of_column
-from massart.data.reading import Reading
-from massart.data.sources import find_sources
+from massart.data.io.sources import find_sources
+from massart.data.schema import Reading
 
 __all__ = ["MOST_ROWS", "column_names", "find_names"]
 
 MOST_ROWS: Final = 200_000  # that are looked at
 _MOST_NAMES: Final = 5  # of one column
-_FNV: Final = np.uint32(16777619)  # as in kernels/crossing.py
+_FNV: Final = np.uint32(16777619)  # as in kernels/parsing/crossing.py
 
 
 def find_names(paths: Sequence[str], reading: Reading, wanted: Collection[int]) -> dict[int, list[str]]:

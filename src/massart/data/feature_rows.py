@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from massart.data.blocks import blocks
-from massart.data.formats import detect_format
+from massart.data.formats.detect import detect_format
+from massart.data.formats.table_labels import as_bytes, as_text, is_number
+from massart.data.io.blocks import blocks
+from massart.data.io.sources import Source
 from massart.data.names import name_hash
-from massart.data.reading import Reading
-from massart.data.sources import Source
-from massart.data.table_labels import as_bytes, as_text, is_number
+from massart.data.schema import Reading
 from massart.errors import InvalidDataError
 
 __all__ = ["Named", "named_rows", "of_column"]
@@ -118,7 +118,7 @@ def _vw(source: Source, reading: Reading) -> Iterator[list[Named]]:
 
 
 def _csv(source: Source, reading: Reading) -> Iterator[list[Named]]:
-    from massart.data.csv_head import look  # noqa: PLC0415  compiled code
+    from massart.data.formats.csv_head import look  # noqa: PLC0415  compiled code
 
     head = look(source, reading.separator)
     if head is None:
@@ -140,7 +140,7 @@ def _csv(source: Source, reading: Reading) -> Iterator[list[Named]]:
 
 
 def _arrow(source: Source, reading: Reading) -> Iterator[list[Named]]:
-    from massart.data.arrow_files import batches, rows_of, schema  # noqa: PLC0415  PyArrow
+    from massart.data.formats.arrow_files import batches, rows_of, schema  # noqa: PLC0415  PyArrow
 
     names = [name for name in schema(source).names if name in (reading.columns or ())]
     cells = _Cells(reading)
@@ -170,7 +170,7 @@ class _Cells:
 
 
 def _jsonl(source: Source, reading: Reading) -> Iterator[list[Named]]:
-    from massart.data.jsonl_format import parse_line  # noqa: PLC0415  who reads text does without
+    from massart.data.formats.jsonl_format import parse_line  # noqa: PLC0415  who reads text does without
 
     fields = _Fields(reading)
     other = {reading.label, reading.weight}

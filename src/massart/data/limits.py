@@ -1,6 +1,6 @@
 """How much a file may ask for, so that memory stays in proportion to its size whatever its bytes say.
 
-A line of text has at most `massart.kernels.flaws.LONGEST_LINE` bytes, and so has a row of a .npy file; text is read and
+A line of text has at most `LONGEST_LINE` bytes, and so has a row of a .npy file; text is read and
 decompressed a block at a time. Everything else that a few bytes can make large is bounded here.
 """
 

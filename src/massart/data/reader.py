@@ -12,9 +12,9 @@ from typing import Any
 
 from massart.data.chunk import Chunk, Position
 from massart.data.crossing import check_crossings, crossed_whole
-from massart.data.formats import detect_format
-from massart.data.reading import Reading
-from massart.data.sources import Source, find_sources
+from massart.data.formats.detect import detect_format
+from massart.data.io.sources import Source, find_sources
+from massart.data.schema import Reading
 from massart.errors import InvalidDataError, InvalidParameterError
 
 __all__ = ["Reader", "read"]
@@ -22,13 +22,13 @@ __all__ = ["Reader", "read"]
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 _HOMES = {  # of the two functions that a format is: settle and chunks
-    "svmlight": "massart.data.text_format",
-    "vw": "massart.data.text_format",
-    "csv": "massart.data.csv_format",
-    "jsonl": "massart.data.jsonl_format",
-    "parquet": "massart.data.arrow_format",
-    "arrow": "massart.data.arrow_format",
-    "npy": "massart.data.npy_format",
+    "svmlight": "massart.data.formats.text_format",
+    "vw": "massart.data.formats.text_format",
+    "csv": "massart.data.formats.csv_format",
+    "jsonl": "massart.data.formats.jsonl_format",
+    "parquet": "massart.data.formats.arrow_format",
+    "arrow": "massart.data.formats.arrow_format",
+    "npy": "massart.data.formats.npy_format",
 }
 
 _ANY_TWO = ("-1", "1")  # where two labels are given, none are looked for

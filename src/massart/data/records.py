@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from massart.data.decisions import Decision, FloatArray
+from massart.data.decisions.checks import refuse, shown
+from massart.data.decisions.table import Decision, FloatArray
 from massart.data.limits import LARGEST_IN_LOG, MOST_ARMS
-from massart.data.log_checks import refuse, shown
 from massart.errors import InvalidDataError
 
 __all__ = ["decision_of", "number", "record", "record_of"]

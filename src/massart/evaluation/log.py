@@ -13,10 +13,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from massart.data import DecisionBatch, DecisionLog
-from massart.data.decisions import FloatArray
+from massart.data.decisions.checks import LogChecker
+from massart.data.decisions.survey import LogSurvey
+from massart.data.decisions.table import FloatArray
 from massart.data.limits import most_unpacked
-from massart.data.log_checks import LogChecker
-from massart.data.log_survey import LogSurvey
 from massart.errors import InvalidDataError
 from massart.evaluation.policies import TargetPolicy, name_of, target_probabilities
 

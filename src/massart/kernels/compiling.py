@@ -33,7 +33,8 @@ __all__ = ["COST", "Compiled", "NotCompiledError", "compiled", "is_current", "ke
 
 COST = "1 to 60 s"  # of a first use: 22 to 38 s for a training on the machines where it was measured
 _LOG = logging.getLogger("massart")
-_IMPORTS = re.compile(r"^from massart\.kernels(?:\.(\w+) import | import (\([^)]*\)|.*))", re.MULTILINE)
+_IMPORTS = re.compile(r"^from massart\.kernels((?:\.\w+)*) import (\([^)]*\)|.*)", re.MULTILINE)
+_KERNELS = Path(__file__).resolve().parent
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -101,7 +102,7 @@ def stamp_of(module: str) -> bytes:
 def is_current(kept: Kept) -> bool:
     """Whether a kept kernel is of the sources as they are."""
     try:
-        return kept.stamp == stamp_of(kept.name.partition(".")[0])
+        return kept.stamp == stamp_of(kept.name.rpartition(".")[0])
     except OSError:  # there is no such module any more
         return False
 
@@ -115,25 +116,31 @@ def _sources_of(module: str) -> set[str]:
         if name in found:
             continue
         found.add(name)
-        for one, several in _IMPORTS.findall(_source(name).decode(errors="replace")):
-            left += [one] if one else filter(_is_module, re.findall(r"\w+", several))
+        for package, names in _IMPORTS.findall(_source(name).decode(errors="replace")):
+            candidates = [package, *(f"{package}.{one}" for one in re.findall(r"\w+", names))]
+            left += [one.removeprefix(".") for one in candidates if one and _file_of(one.removeprefix(".")).is_file()]
     return found - {"compiling"}
 
 
-def _is_module(name: str) -> bool:
-    return Path(__file__).with_name(f"{name}.py").is_file()
+def _file_of(module: str) -> Path:
+    return _KERNELS.joinpath(*module.split(".")).with_suffix(".py")
 
 
 @cache
 def _source(module: str) -> bytes:
-    return Path(__file__).with_name(f"{module}.py").read_bytes()
+    return _file_of(module).read_bytes()
+
+
+def _module_of(function: Callable[..., Any]) -> str:
+    """The module of a kernel, without the name of this package: learning.halfspace."""
+    return function.__module__.removeprefix("massart.kernels.")
 
 
 class _KernelCache(NullCache):  # type: ignore[misc]  # Numba has no types
     """Loads and saves the compiled forms of one kernel, one for each types of arguments."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        module = function.__module__.rpartition(".")[2]
+        module = _module_of(function)
         self._name = f"{module}.{function.__name__}"
         try:
             self._stamp: bytes | None = stamp_of(module)
@@ -229,7 +236,7 @@ class _Watch(event.Listener):  # type: ignore[misc]
         if not function.__module__.startswith("massart."):
             return
         if self.missing is not None:
-            self.missing.append(f"{function.__module__.rpartition('.')[2]}.{function.__name__}")
+            self.missing.append(f"{_module_of(function)}.{function.__name__}")
             raise NotCompiledError(f"the kernel {self.missing[-1]} is not compiled yet: run massart warmup")
         if not self._running:
             _SAYING.compiling()

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError
-from massart.kernels import rows as kernel
-from massart.kernels.scoring import score_csr, score_dense
+from massart.kernels.learning import row_checks as kernel
+from massart.kernels.learning.scoring import score_csr, score_dense
 
 _BLOCK = 8192  # rows of a Fortran-ordered or strided array that are copied at a time
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError
-from massart.kernels import ranking as kernel
-from massart.kernels import ranking_rounds as rounds
-from massart.kernels import rows as rows_kernel
+from massart.kernels.learning import ranking as kernel
+from massart.kernels.learning import ranking_rounds as rounds
+from massart.kernels.learning import row_checks as rows_kernel
 
 __all__ = ["CheckedArms", "CheckedRound", "check_arms", "check_block", "check_round", "check_sparse",
            "contexts_too_long", "make_round", "sparse_arms"]  # fmt: skip
@@ -77,7 +77,7 @@ class CheckedArms(_Checked):
 
 
 class CheckedRound(_Checked):
-    """A choice that was made: its arms, and the block of numbers of which kernels/ranking_rounds.py tells."""
+    """A choice that was made: its arms, and the block of numbers of which kernels/learning/ranking_rounds.py tells."""
 
     __slots__ = ("arms", "block", "experts")
 
@@ -138,7 +138,7 @@ def _everyone(count: int) -> NDArray[np.bool_]:
 def check_arms(contexts: Any, allowed: Any = None, width: int | None = None) -> CheckedArms:
     """A (k, d) array of numbers or a sparse matrix, one row per arm, and a mask of the arms that may be played.
 
-    Whether the numbers are finite and short enough is looked at where they are used, by `look` of kernels/ranking.py.
+    Whether the numbers are finite and short enough is looked at where they are used, by `look` of ranking.py.
 
     >>> arms = check_arms([[1.0, 0.0], [0.5, 0.5]], allowed=[True, False])
     >>> arms.count, arms.width, arms.allowed.tolist()

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, ModelFileError
-from massart.kernels import paper_ranking as paper
-from massart.kernels import ranking as kernel
-from massart.kernels import ranking_rounds as rounds
+from massart.kernels.learning import paper_ranking as paper
+from massart.kernels.learning import ranking as kernel
+from massart.kernels.learning import ranking_rounds as rounds
 from massart.kernels.ranking_door import LONGEST, CheckedArms, CheckedRound, check_arms, contexts_too_long, make_round
 
 __all__ = ["LARGEST_REWARD", "LEAST_MARGIN", "LEAST_WIDTH", "MOST_CHOICES", "MOST_HORIZON", "RankingState",

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import ModelFileError
-from massart.kernels import halfspace, mixture, pool
 from massart.kernels.door import LARGEST, SMALLEST
+from massart.kernels.learning import halfspace, mixture, pool
 
 __all__ = ["check_arrays", "check_council", "check_halfspace", "check_pool"]
 
@@ -106,7 +106,7 @@ _TOTALS = _COUNCIL | {mixture.TOTAL: _FACTOR, mixture.TOTAL_THEN: _FACTOR}
 
 
 def check_halfspace(arrays: Mapping[str, NDArray[Any]]) -> None:
-    """The arrays of one halfspace: kernels/halfspace.py says what their entries are."""
+    """The arrays of one halfspace: kernels/learning/halfspace.py says what their entries are."""
     width = arrays["weights"].size
     check_arrays(arrays, {"rule": (halfspace.RULE_SIZE,), "weights": (width,), "state": (halfspace.STATE_SIZE,)})
     _check_ranges("rule", arrays["rule"], _RULE)
@@ -116,7 +116,7 @@ def check_halfspace(arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def check_pool(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
-    """The arrays of a pool, whose names are returned: kernels/pool.py and kernels/mixture.py say what they are."""
+    """The arrays of a pool, whose names are returned: pool.py and mixture.py say what they are."""
     width, experts = arrays["variances"].size, arrays["members"].shape[-1] if arrays["members"].ndim else 0
     few = "full" in arrays or "centred" in arrays  # whatever the width is: it may have changed
     least = pool.DIAGONAL + pool.LATE + (1 + pool.CENTRED if few else 0)
@@ -147,7 +147,7 @@ def check_pool(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
 
 
 def check_council(totals: NDArray[Any]) -> None:
-    """The council of two pools: kernels/mixture.py says what its entries are."""
+    """The council of two pools: kernels/learning/mixture.py says what its entries are."""
     check_arrays({"totals": totals}, {"totals": (mixture.TOTAL_SIZE,)})
     _check_ranges("totals", totals, _COUNCIL)
     _check_counts("totals", totals[mixture.ROUNDS], totals[mixture.MISTAKES])

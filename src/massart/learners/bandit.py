@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
-from massart.kernels import ranking as kernel
+from massart.kernels.learning import ranking as kernel
 from massart.kernels.ranking_door import CheckedRound, check_round
 from massart.kernels.ranking_state import (
     LEAST_MARGIN,
@@ -21,8 +21,8 @@ from massart.kernels.ranking_state import (
     require_arrays,
 )
 from massart.learners.choice import Choice, Contexts, Signer, new_epoch
-from massart.learners.guarded import Guarded
 from massart.learners.lift import OLD_EXPERT_SIZE, LiftCertificate, certify_lift, grown
+from massart.learners.locking import Guarded
 from massart.learners.pending import Pending
 from massart.learners.rewards import check_number, check_reward_range, reward_number, shown
 from massart.learners.rules import UPDATES

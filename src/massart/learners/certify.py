@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart import theory
-from massart.kernels import halfspace as kernel
-from massart.kernels import mixture, pool
+from massart.kernels.learning import halfspace as kernel
+from massart.kernels.learning import mixture, pool
 from massart.learners.certificate import Certificate
 from massart.learners.rules import regret_bound
 

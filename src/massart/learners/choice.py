@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, InvalidParameterError
+from massart.kernels.learning.ranking_rounds import GREEDY
 from massart.kernels.ranking_door import CheckedRound
-from massart.kernels.ranking_rounds import GREEDY
 from massart.learners.choice_json import (
     Contexts,
     contexts_from_json,

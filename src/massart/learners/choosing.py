@@ -4,8 +4,8 @@ from typing import Any
 
 from massart.errors import InvalidParameterError
 from massart.learners.drift import Drifting
-from massart.learners.experts import VOTINGS, Experts, expert_grid
 from massart.learners.halfspace import Halfspace
+from massart.learners.pool import VOTINGS, Experts, expert_grid
 from massart.learners.rules import is_proved, make_rule, weighted_noise_rate
 
 __all__ = ["check_choice", "choose_learner"]

@@ -16,15 +16,15 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from massart.errors import InvalidDataError, InvalidParameterError, InvalidTypeError, MassartError
 from massart.kernels.door import NO_WEIGHT, Rows, check_sparse, check_weights
-from massart.learners.batch import fit_batch
 from massart.learners.certificate import Certificate
 from massart.learners.choosing import check_choice, choose_learner
 from massart.learners.drift import Drifting
-from massart.learners.experts import Experts
-from massart.learners.guarded import lock_of
+from massart.learners.fit import fit_batch
 from massart.learners.halfspace import Halfspace
 from massart.learners.labels import class_weights, label_numbers
-from massart.learners.one_vs_rest import OneVsRest
+from massart.learners.locking import lock_of
+from massart.learners.multiclass import OneVsRest
+from massart.learners.pool import Experts
 from massart.learners.summary import as_html, as_text
 
 Learner = Halfspace | Experts | Drifting | OneVsRest

@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from massart.errors import InvalidParameterError
-from massart.learners import baselines
-from massart.learners.baselines import peers
-from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
+from massart.learners.pool import Experts
 from massart.learners.protocol import OnlineLearner
+from massart.learners.reference import baselines
+from massart.learners.reference.baselines import peers
 
 __all__ = ["DEFAULT", "describe", "is_ours", "make", "names"]
 

@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidParameterError, ModelFileError
-from massart.kernels import mixture
-from massart.kernels import pool as kernel
 from massart.kernels.door import NO_WEIGHT, Rows, check_labels, check_outputs, one_label, one_row
-from massart.kernels.elementary import exp, exp_all
+from massart.kernels.learning import mixture
+from massart.kernels.learning import pool as kernel
+from massart.kernels.learning.elementary import exp, exp_all
 from massart.kernels.states import check_arrays, check_council
 from massart.learners.certificate import Certificate
 from massart.learners.certify import Council
-from massart.learners.experts import Experts
-from massart.learners.guarded import Guarded, locked
+from massart.learners.locking import Guarded, locked
+from massart.learners.pool import Experts
+from massart.learners.resize import check_narrower
 from massart.learners.rules import LONGEST_HORIZON, padded
-from massart.learners.widths import check_narrower
 
 _NOTHING, _NO_AVERAGE = np.empty(0), np.empty((0, 0))
 _SPAN = 20  # horizons after which weights begin again at 1: exp(20) is far from overflow

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.kernels import halfspace as kernel
 from massart.kernels.door import (
     LARGEST,
     NO_WEIGHT,
@@ -21,12 +20,13 @@ from massart.kernels.door import (
     check_weights,
     row_of,
 )
+from massart.kernels.learning import halfspace as kernel
 from massart.kernels.states import check_halfspace
 from massart.learners.certificate import Certificate
 from massart.learners.certify import certify, lower_noise_rate
-from massart.learners.guarded import Guarded
+from massart.learners.locking import Guarded
+from massart.learners.resize import check_narrower, check_wider, narrowed, widened
 from massart.learners.rules import expert_name, initial_state, is_proved, make_rule, padded, regret_bound
-from massart.learners.widths import check_narrower, check_wider, narrowed, widened
 
 _NOTHING = np.empty(0)
 _FLOAT64 = np.dtype(np.float64)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from massart import theory
-from massart.kernels import paper_ranking as paper
-from massart.kernels import ranking as kernel
+from massart.kernels.learning import paper_ranking as paper
+from massart.kernels.learning import ranking as kernel
 
 NOTHING, WITHIN, CONTRADICTS = "guarantees nothing yet", "within the guarantee", "contradicts the declaration"
 OLD_EXPERT_SIZE = 9  # of files from before late rewards were paid for

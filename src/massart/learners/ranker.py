@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from massart.errors import InvalidDataError
-from massart.kernels import ranking as kernel
+from massart.kernels.learning import ranking as kernel
 from massart.kernels.ranking_state import LEAST_MARGIN, RankingState, check_state, new_state, require_arrays
 from massart.learners.choice import Contexts
-from massart.learners.guarded import Guarded
 from massart.learners.lift import grown, learned_lift
+from massart.learners.locking import Guarded
 from massart.learners.rewards import check_number, check_reward_range
 
 

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from massart import theory
 from massart.errors import InvalidParameterError
-from massart.kernels import halfspace as kernel
 from massart.kernels.door import LARGEST, SMALLEST
+from massart.kernels.learning import halfspace as kernel
 
 UPDATES = ("inverse-margin", "paper")
 OPTIMIZERS = ("auto", "ftrl", "fixed", "adagrad-norm")

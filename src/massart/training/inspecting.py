@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from massart.data.feature_names import column_names, find_names
 from massart.errors import InvalidParameterError, ModelFileError
-from massart.kernels import ranking as kernel
-from massart.training.export import facts, finite
-from massart.training.opened import OpenedModel, open_any
+from massart.kernels.learning import ranking as kernel
+from massart.models.export import facts, finite
+from massart.models.opening import OpenedModel, open_any
 
 __all__ = ["inspect_model"]
 

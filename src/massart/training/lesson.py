@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from massart.data.chunk import Chunk
 from massart.data.crossing import crossed
 from massart.errors import InvalidDataError
+from massart.training.events import Step, Watcher
 from massart.training.predictions import Answers, Sink
 from massart.training.progress import Progress
 from massart.training.pupil import Pupil, scores_of
 from massart.training.settings import Settings
-from massart.training.watching import Step, Watcher
 
 __all__ = ["Lesson"]
 

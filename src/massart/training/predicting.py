@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from massart.data.crossing import crossed
+from massart.data.io.sources import find_sources
 from massart.data.reader import Reader
-from massart.data.sources import find_sources
 from massart.errors import InvalidDataError
 from massart.files import check_place
 from massart.training.ahead import Ahead
+from massart.training.checkpoint import class_names, open_model
+from massart.training.events import Watcher
 from massart.training.predictions import Answers, PredictionFile, Sink
 from massart.training.pupil import check_width, scores_of
-from massart.training.saved import class_names, open_model
 from massart.training.settings import Settings
-from massart.training.watching import Watcher
 
 __all__ = ["Predicted", "predict_file"]
 

@@ -28,8 +28,8 @@ class Answers:
 
     A score that is NaN means that the row was left out. A tag of the row stands after its prediction.
 
-    >>> from massart.data.text_format import parse_block
-    >>> from massart.data.reading import Reading
+    >>> from massart.data.formats.text_format import parse_block
+    >>> from massart.data.schema import Reading
     >>> chunk = parse_block(b"1 |f a\n1 'x7 |f a\n1 |f a:\n-1 |f b\n", Reading("vw", bits=18))
     >>> answers = Answers()
     >>> answers.add(chunk, np.array([0.5, -1.0, np.nan]))

@@ -10,17 +10,17 @@ from massart.data.chunk import Chunk
 from massart.errors import InvalidDataError, InvalidParameterError, MassartError
 from massart.files import OutputLock
 from massart.kernels.compiling import compiled
+from massart.models.headers import printable
 from massart.training.ahead import Ahead
-from massart.training.headers import printable
-from massart.training.identity import difference, identity
+from massart.training.checkpoint import Saved, class_names, class_values, label_words, write_classifier
+from massart.training.events import Watcher
 from massart.training.lesson import Lesson
 from massart.training.predictions import PredictionFile, Sink
 from massart.training.progress import FINISH, LEARN, MEASURE, Progress
 from massart.training.pupil import Pupil
-from massart.training.saved import Saved, class_names, class_values, label_words, write_classifier
+from massart.training.resume import difference, identity
 from massart.training.settings import Settings
 from massart.training.summary import Summary, peak_memory
-from massart.training.watching import Watcher
 
 __all__ = ["Training"]
 

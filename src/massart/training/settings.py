@@ -7,8 +7,8 @@ from typing import Any
 from massart.errors import InvalidParameterError
 from massart.learners.choosing import check_choice, choose_learner
 from massart.learners.drift import Drifting
-from massart.learners.experts import Experts
 from massart.learners.halfspace import Halfspace
+from massart.learners.pool import Experts
 
 __all__ = ["Every", "Learner", "Settings"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from massart.learners.certificate import Certificate
 from massart.learners.summary import certificate_facts, noise_rate_words
-from massart.training.headers import printable
+from massart.models.headers import printable
 
 __all__ = ["Summary", "peak_memory"]
 

@@ -24,7 +24,7 @@ class _Hunted(AdaptiveWorld):
         return tuple(region._replace(mass=None) for region in base.regions)
 
     def _kernel(self) -> tuple[Callable[..., int], tuple[Any, ...]]:
-        from massart.kernels.streams import hunted  # noqa: PLC0415 - numba only when a game begins
+        from massart.kernels.learning.adversaries import hunted  # noqa: PLC0415 - numba only when a game begins
 
         plane = np.ascontiguousarray(self._base(self.noise_rate, self.margin, self.dimension).plane)
         return hunted, (self.noise_rate, self._share, plane)

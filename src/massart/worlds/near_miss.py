@@ -39,6 +39,6 @@ class NearMiss(AdaptiveWorld):
         return (Region("barely wrong", 0.0, None), Region("noisy", self.noise_rate, None))
 
     def _kernel(self) -> tuple[Callable[..., int], tuple[Any, ...]]:
-        from massart.kernels.streams import near_miss  # noqa: PLC0415 - numba only when a game begins
+        from massart.kernels.learning.adversaries import near_miss  # noqa: PLC0415 - numba only when a game begins
 
         return near_miss, (self.noise_rate, self.margin)

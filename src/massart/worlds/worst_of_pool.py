@@ -37,7 +37,7 @@ class WorstOfPool(AdaptiveWorld):
     margin_reason: ClassVar[str] = SacrificedMinority.margin_reason
 
     def _kernel(self) -> tuple[Callable[..., int], tuple[Any, ...]]:
-        from massart.kernels.streams import worst_of_pool  # noqa: PLC0415 - numba only when a game begins
+        from massart.kernels.learning.adversaries import worst_of_pool  # noqa: PLC0415 - numba only when a game begins
 
         # Its own branch of the seed: no block of the game shares a generator with the pool.
         seed = np.random.SeedSequence(self._root.entropy, spawn_key=(*self._root.spawn_key, 0, 0))

@@ -33,6 +33,6 @@ class WorstPoint(AdaptiveWorld):
     default_margin: ClassVar[float] = 0.1
 
     def _kernel(self) -> tuple[Callable[..., int], tuple[Any, ...]]:
-        from massart.kernels.streams import worst_point  # noqa: PLC0415 - numba only when a game begins
+        from massart.kernels.learning.adversaries import worst_point  # noqa: PLC0415 - numba only when a game begins
 
         return worst_point, (self.noise_rate, self.margin)

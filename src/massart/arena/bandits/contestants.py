@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from massart.errors import InvalidParameterError
 from massart.learners.bandit import MonotoneBandit
-from massart.learners.policies import registry
+from massart.learners.reference.policies import registry
 from massart.worlds.rewards.base import RewardWorld
 
 __all__ = ["BanditEntry", "default_names", "describe", "enter", "is_ours", "names", "opened"]

@@ -1,0 +1,201 @@
+"""CSV: records cut and parsed by compiled code on all cores, handed out in order."""
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.data.chunk import Chunk, Flaw, Position
+from massart.data.formats.csv_columns import Plan, choose_columns, plan_for
+from massart.data.formats.csv_columns import doubts as find_doubts
+from massart.data.formats.csv_head import look
+from massart.data.formats.table_columns import number_style
+from massart.data.formats.table_labels import Labels, is_number
+from massart.data.io.blocks import Block, blocks
+from massart.data.io.prefetch import in_order
+from massart.data.io.sources import Source
+from massart.data.row_errors import sentence
+from massart.data.schema import Reading
+from massart.errors import InvalidDataError
+from massart.kernels.parsing import row_errors as flaw
+from massart.kernels.parsing.csv import parse_csv
+from massart.kernels.parsing.csv_fields import cut_records, has_byte, is_missing
+
+__all__ = ["chunks", "doubts", "parse_records", "settle"]
+
+_BLOCK: Final = 1 << 20  # bytes: small enough for the cache, large enough to be worth a thread's while
+_SHOWN: Final = 24  # characters of a field that a message shows
+_EMPTY: Final = np.empty(0, np.uint8)
+
+
+def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Reading:
+    """The reading, completed by a look at the beginning of the file; one that is complete is kept as it is.
+
+    A column is one of numbers if all of its values in the first megabyte are; otherwise its values are names. The label
+    is the column asked for, or called label, y, target or class, or the first of a file without a line of names.
+    """
+    head = look(source, reading.separator, reading.decimal)
+    if reading.columns is not None:
+        if head is not None:
+            plan_for(head, reading, source.name, labelled=labelled)
+        return reading
+    if head is None:
+        raise InvalidDataError(f"{source.name} is empty: there are no columns to choose from")
+    return choose_columns(head, reading, source.name, labelled=labelled)
+
+
+def doubts(source: Source, reading: Reading, asked: Sequence[str]) -> list[str]:
+    """What is to be said of columns of names, but those asked for, whose values look like numbers."""
+    head = look(source, reading.separator, reading.decimal)
+    return [] if head is None else find_doubts(head, reading, asked, source.name)
+
+
+def chunks(
+    source: Source,
+    reading: Reading,
+    start: Position,
+    *,
+    workers: int = 2,
+    tags: bool = False,
+    labelled: bool = True,
+) -> Iterator[Chunk]:
+    """The rows of a file from a position on, about a megabyte at a time, with `workers` threads reading ahead.
+
+    A row has no tag. Columns of a file with a line of names are found by name, in whatever order they are.
+    """
+    head = look(source, reading.separator, reading.decimal)
+    if head is None:
+        return iter(())
+    plan = plan_for(head, reading, source.name, labelled=labelled)
+    if reading.header and start.offset == 0:
+        start = Position(start.source, *head.first_end())
+
+    def parse(block: Block) -> Chunk:
+        return _chunk(source.name, block, plan, reading, labelled=labelled)
+
+    return in_order(parse, _whole_records(source, start, reading.separator or ","), workers)
+
+
+def _whole_records(
+    source: Source, start: Position, separator: str, *, size: int = _BLOCK, longest: int = flaw.LONGEST_LINE
+) -> Iterator[Block]:
+    """Blocks that end where a record ends, although quoted fields may hold line ends."""
+    left: Block | None = None  # a record that goes on
+    for block in blocks(source, start, size, longest=longest):
+        if left is not None and block.offset != left.end.offset:  # a line that was too long is gone
+            yield left
+            left = None
+        if left is not None:
+            text = np.concatenate((left.text, block.text))
+            block = replace(left, text=text, end=block.end)  # noqa: PLW2901
+        elif not has_byte(block.text, np.uint8(ord('"'))):
+            yield block
+            continue
+        left = yield from _cut(block, source.name, np.uint8(ord(separator)), longest)
+    if left is not None:
+        yield left
+
+
+def _cut(block: Block, name: str, separator: np.uint8, longest: int) -> Generator[Block, None, Block | None]:
+    """The whole records of a block, without those that are too long; return what is left if it goes on."""
+    while True:
+        text = block.text
+        end, after = (int(place) for place in cut_records(text, separator, longest + 1))
+        if end == text.size:
+            yield block
+            return None
+        place = Position(block.end.source, block.offset + end, block.line + int(np.count_nonzero(text[:end] == 10)))
+        if end:
+            yield replace(block, text=text[:end], end=place)
+            block = replace(block, flaws=())
+        if after == end:
+            return replace(block, text=text[end:].copy(), offset=place.offset, line=place.line)
+        size = f"{longest >> 20} MiB" if longest >= 1 << 20 else f"{longest} bytes"
+        words = f"the record is longer than {size}"
+        block = Block(
+            text[after:],
+            block.offset + after,
+            place.line + int(np.count_nonzero(text[end:after] == 10)),
+            block.end,
+            (*block.flaws, Flaw(name, place.line + 1, 0, words)),
+        )
+
+
+def parse_records(
+    text: NDArray[np.uint8], plan: Plan, reading: Reading, *, labelled: bool = True
+) -> tuple[Any, NDArray[np.uint8], NDArray[np.int8], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """(CSR, spaces, y, weight, lines, flaws) of a text of whole records; lines count from 1 within it."""
+    if text.size and text[-1] != 10:
+        raise ValueError("the text must end with a newline")
+    most = int(np.count_nonzero(text == 10))
+    room = min(most * plan.features, text.size // 2)
+    out = (
+        np.empty(most, np.int8),
+        np.empty(most if plan.has_weight else 0),
+        np.empty(most, np.int64),
+        np.empty(most + 1, np.uint32),
+        np.empty(room),
+        np.empty(room, np.uint32),
+        np.empty(room if reading.crossings else 0, np.uint8),
+        np.empty((most, 5), np.int64),
+    )
+    mask = np.uint32((1 << reading.bits) - 1) if reading.bits is not None else np.uint32(0)
+    how = (mask, *_labels(reading.labels), labelled)
+    separator = np.uint8(ord(reading.separator or ","))
+    rows, used, flawed = parse_csv(text, separator, (plan.kinds, plan.targets, plan.slots), how, out)
+    y, weight, lines, indptr, data, indices, spaces, flaws = out
+    csr = data[:used], indices[:used], indptr[: rows + 1]
+    return csr, spaces[:used], y[:rows], weight[:rows], lines[:rows], flaws[:flawed]
+
+
+def _labels(labels: tuple[str, str] | None) -> tuple[tuple[float, float, float], tuple[Any, Any]]:
+    """Two numbers that mean -1 and one that means +1, and two texts instead of them, or empty ones."""
+    if labels is None:
+        return (-1.0, 0.0, 1.0), (_EMPTY, _EMPTY)
+    if all(map(is_number, labels)):
+        negative, positive = map(float, labels)
+        return (negative, negative, positive), (_EMPTY, _EMPTY)
+    first, second = (np.array(np.frombuffer(label.encode(), np.uint8)) for label in labels)
+    return (0.0, 0.0, 0.0), (first, second)
+
+
+def _chunk(name: str, block: Block, plan: Plan, reading: Reading, *, labelled: bool) -> Chunk:
+    csr, spaces, y, weight, lines, found = parse_records(block.text, plan, reading, labelled=labelled)
+    if weight.size and bool((weight == 1.0).all()):
+        weight = np.empty(0)
+    lines += block.line
+    flaws = block.flaws
+    if found.size:
+        flaws += tuple(_flaw(name, block, plan, reading, *row) for row in found.tolist())
+    width = reading.width or plan.features
+    return Chunk(csr, width, y, weight, block.end, lines, flaws, spaces, reading.crossings, source=name)
+
+
+def _flaw(
+    name: str, block: Block, plan: Plan, reading: Reading, line: int, code: int, field: int, begin: int, end: int
+) -> Flaw:
+    line += block.line
+    if code == flaw.NUL:
+        return Flaw(name, line, 0, sentence(code, b"", reading))
+    if code == flaw.FIELDS:
+        return Flaw(name, line, 0, f"{begin} fields where {len(plan.names)} columns are expected")
+    column = plan.names[field] if field < len(plan.names) else 0
+    cell = block.text[begin : min(end, begin + 4 * _SHOWN)].tobytes()
+    text = cell.decode("utf-8", "replace")
+    shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+    if code == flaw.QUOTE:
+        words = f"a quote that is not closed, or is followed by text after it was closed: {shown}"
+    elif code == flaw.NUMBER:
+        words = f"expected a number, found {shown}; for a column of names say --categorical {column}"
+        style = None if reading.decimal == "," else number_style(text)
+        if style == "comma" or (style == "point" and column not in reading.numbers):
+            needs = "--decimal ," if style == "comma" else f"--number {column}"
+            words = f"expected a number, found {shown}; such numbers are read with {needs}"
+    elif code in (flaw.LABEL, flaw.CLASS):
+        words = Labels(reading.labels).words(text) if code == flaw.CLASS else f"expected a label, found {shown}"
+    else:
+        words = sentence(code, cell, reading)
+    strange = code in (flaw.LABEL, flaw.CLASS) and not is_missing(block.text, np.uint64(begin), np.uint64(end))
+    return Flaw(name, line, column, words, text if strange else None)

@@ -1,0 +1,108 @@
+"""Which of the formats a file has.
+
+A format is told by magic bytes where it has them, then by the name (`x.svm`, `x.csv.gz`), then by the first lines.
+"""
+
+import re
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
+
+from massart.data.schema import FORMATS
+from massart.errors import InvalidDataError
+
+if TYPE_CHECKING:
+    from massart.data.io.sources import Source
+
+__all__ = ["detect_format", "format_of_name", "suffix_of"]
+
+_SUFFIXES: Final = {
+    "svmlight": (".svm", ".svmlight", ".libsvm"),
+    "vw": (".vw",),
+    "csv": (".csv", ".tsv"),
+    "jsonl": (".jsonl", ".ndjson", ".json"),
+    "parquet": (".parquet",),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "npy": (".npy",),
+}
+_FORMAT_OF_SUFFIX: Final = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes}
+_COMPRESSED: Final = (".gz", ".gzip", ".bgz", ".zst", ".zstd", ".bz2")
+_MAGIC: Final = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy"}
+_FOREIGN: Final = {
+    b"\xfd7zXZ\0": "xz-compressed: decompress it, as in `xz -dc FILE | massart train -`",
+    b"\x04\x22\x4d\x18": "lz4-compressed: decompress it, as in `lz4 -dc FILE | massart train -`",
+    b"PK\x03\x04": "a zip archive: unpack it",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive: unpack it",
+    b"\xff\xfe": "UTF-16 text: save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text: save it as UTF-8",
+}
+_NUMBER: Final = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_NUMBERS_BY_BARS: Final = re.compile(rb"%b(?:\|%b)+\s*" % (_NUMBER, _NUMBER))
+# label, importance and base, then 'tag, or a tag that touches the bar; text before a tab does not count
+_VW: Final = re.compile(
+    rb"(?:[^|\t]*\t)? *(?:(?:%b +){0,3}(?:%b|'[^ |]*)? *|(?:%b +){1,3}[^ |]*)\|" % (_NUMBER, _NUMBER, _NUMBER)
+)
+_SVMLIGHT: Final = re.compile(rb"(?:%b\s+)?(?:qid:\S+\s+)*\d+:%b(?=\s|#|$)" % (_NUMBER, _NUMBER))
+_LABEL_ONLY: Final = re.compile(rb"%b\s*(?:#.*)?" % _NUMBER)
+_LOOKED_AT: Final = 1 << 16  # bytes of the beginning, and
+_LINES: Final = 20
+
+
+def detect_format(source: "Source") -> str:
+    r"""One of `massart.data.schema.FORMATS`.
+
+    >>> import tempfile
+    >>> from massart.data.io.sources import Source
+    >>> with tempfile.NamedTemporaryFile(suffix=".txt") as file:
+    ...     _ = file.write(b"# two rows\n1 2 'first |x a b:3\n-1 |x c\n"), file.flush()
+    ...     detect_format(Source(file.name))
+    'vw'
+    """
+    start = source.head(_LOOKED_AT)
+    for magic, name in _MAGIC.items():
+        if start.startswith(magic):
+            return name
+    for magic, words in _FOREIGN.items():
+        if start.startswith(magic):
+            raise InvalidDataError(f"{source.name} is {words}")
+    by_name = format_of_name(source.path.name) if source.path is not None else None
+    found = by_name or _format_of_lines(start.removeprefix(b"\xef\xbb\xbf"))
+    if found is None:
+        what = "cannot be told from its first lines" if start else "cannot be told, as it is empty"
+        raise InvalidDataError(f"{source.name}: its format {what}; give --format, one of {', '.join(FORMATS)}")
+    return found
+
+
+def format_of_name(name: str) -> str | None:
+    """What a file's suffix says, under that of a compression; None if it says nothing.
+
+    >>> format_of_name("clicks.CSV.gz"), format_of_name("clicks.txt")
+    ('csv', None)
+    """
+    return _FORMAT_OF_SUFFIX.get(suffix_of(name))
+
+
+def suffix_of(name: str) -> str:
+    """The suffix of a name, in small letters, under that of a compression.
+
+    >>> suffix_of("part-0.TXT.gz"), suffix_of("part-0.gz")
+    ('.txt', '')
+    """
+    path = PurePath(name.lower())
+    return path.with_suffix("").suffix if path.suffix in _COMPRESSED else path.suffix
+
+
+def _format_of_lines(start: bytes) -> str | None:
+    if b"\0" in start:
+        return None
+    lines = [line.strip() for line in start.split(b"\n", 4 * _LINES)]
+    telling = [line for line in lines if line and not line.startswith(b"#")][:_LINES]
+    for line in telling:
+        if line.startswith(b"{"):
+            return "jsonl"
+        if _VW.match(line) and not _NUMBERS_BY_BARS.fullmatch(line):
+            return "vw"
+        if _SVMLIGHT.match(line):
+            return "svmlight"
+        if any(separator in line for separator in (b",", b"\t", b";")):
+            return "csv"
+    return "svmlight" if telling and all(map(_LABEL_ONLY.fullmatch, telling)) else None

@@ -1,0 +1,228 @@
+"""JSON lines: one object on each line, its fields hashed as `massart.data.formats.jsonl_features` says."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import islice
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from massart.data.chunk import Chunk, Flaw, Position
+from massart.data.formats.jsonl_features import TOO_DEEP, FeatureHasher, Pairs, WrongValueError
+from massart.data.formats.table_chunks import is_importance
+from massart.data.formats.table_columns import doubt, label_name, missing
+from massart.data.formats.table_labels import UNKNOWN, Labels, as_bytes, as_text, with_labels
+from massart.data.io.blocks import Block, blocks
+from massart.data.io.prefetch import in_order
+from massart.data.io.sources import Source
+from massart.data.row_errors import sentence
+from massart.data.schema import BITS, Reading
+from massart.errors import InvalidDataError
+from massart.kernels.parsing import row_errors as flaw
+
+__all__ = ["chunks", "doubts", "parse_line", "settle"]
+
+_BLOCK: Final = 1 << 19  # bytes of text in a chunk
+_HEAD: Final = 1 << 20  # bytes that are looked at
+_HEAD_LINES: Final = 1000  # and lines, if both labels are among them
+_DEPTH: Final = 3  # objects inside one another that are looked into for numbers
+_REMEDY: Final = "write JSON numbers, or pass `--categorical {name}` if they are names"
+_NO_WEIGHT: Final = np.empty(0)
+_SHOWN: Final = 100  # characters of a name in a message
+_LONG: Final = 256  # characters of a label that is not remembered, and of which no more is shown
+
+
+def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Reading:
+    r"""The reading with the label's field, and the two labels if they are text; fields are always hashed.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+    ...     _ = file.write(b'{"y": "no", "7": 2.5}\n{"y": "yes"}\n{"y": "ye\n'), file.flush()
+    ...     reading = settle(Source(file.name), Reading(format="jsonl"))
+    ...     (chunk,) = chunks(Source(file.name), reading, Position())
+    >>> reading.labels, reading.bits, [part.tolist() for part in chunk.rows], len(chunk.flaws)
+    (('no', 'yes'), 18, [[2.5], [7], [0, 1, 1]], 1)
+    """
+    if reading.bits is None:
+        if reading.columns is not None or reading.features is not None:
+            raise InvalidDataError(
+                f"{source.name}: fields of JSON are hashed, but columns were counted; give bits, with -b {BITS}, say"
+            )
+        reading = replace(reading, bits=BITS)
+    if not labelled:
+        return reading
+    names: dict[str, None] = {}
+    found: set[Any] = set()
+    lines = 0
+    for pairs in _head(source):
+        fields = dict(pairs)
+        names.update(dict.fromkeys(fields))
+        label = reading.label or label_name(names)
+        value = fields.get(label) if label is not None else None
+        found.add(value if isinstance(value, str | int | float) else None)
+        lines += 1
+        if lines >= _HEAD_LINES and len(found - {None}) > 1:
+            break
+    if reading.label is None:
+        label = label_name(names)
+        if label is None and (lines or source.head(1)):
+            listed = ", ".join(repr(name[:_SHOWN]) for name in list(names)[:12]) or "none that could be read"
+            raise InvalidDataError(
+                f"{source.name}: which field is the label? The first lines have {listed}: name one with --label FIELD"
+            )
+        reading = replace(reading, label=label)
+    elif lines and reading.label not in names:
+        raise missing(source.name, reading.label, list(names), "the label", "--label")
+    return with_labels(reading, found, source.name)
+
+
+def doubts(source: Source, reading: Reading, asked: Sequence[str]) -> list[str]:
+    """What is to be said of fields, but those asked for, whose texts look like numbers."""
+    texts: dict[str, list[str]] = {}
+    for pairs in islice(_head(source), _HEAD_LINES):
+        _add_texts(texts, pairs, "")
+    other = {*asked, *reading.ignore, reading.label, reading.weight}
+    found = [doubt(source.name, name, own, (0, 0), _REMEDY) for name, own in texts.items() if name not in other]
+    return [words for words in found if words is not None]
+
+
+def _add_texts(texts: dict[str, list[str]], pairs: Pairs, space: str) -> None:
+    """Collect the texts of fields, those inside objects included."""
+    for name, value in pairs:
+        if type(value) is str and value:
+            texts.setdefault(space + name, []).append(value)
+        elif type(value) is tuple and space.count(".") < _DEPTH:
+            _add_texts(texts, value, f"{space}{name}.")
+
+
+def chunks(
+    source: Source,
+    reading: Reading,
+    start: Position,
+    *,
+    workers: int = 2,
+    tags: bool = False,
+    labelled: bool = True,
+) -> Iterator[Chunk]:
+    """The rows of a file from a position on, half a megabyte of text at a time.
+
+    One thread parses, however many there are: Python's JSON does not run beside itself.
+    """
+    parser = _Parser(source.name, reading, labelled=labelled)
+    return in_order(parser.chunk, blocks(source, start, _BLOCK), min(workers, 1))
+
+
+class _Line(Exception):  # noqa: N818 - it never leaves this file
+    """What is wrong with a line: column, words, and the label if it is that."""
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise _Line(0, f"{constant!r} is not finite; leave the feature out where its value is unknown")
+
+
+# Tuples of pairs keep fields that stand twice, and tell objects from arrays.
+_decode = json.JSONDecoder(object_pairs_hook=tuple, parse_constant=_refuse).decode
+
+
+def parse_line(line: bytes) -> Pairs:
+    """The fields of an object; raises with the column, from 1, and words."""
+    try:
+        text = line.decode()
+        value = _decode(text)
+    except UnicodeDecodeError as error:
+        raise _Line(error.start + 1, "not UTF-8; save the file again as UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise _Line(len(text[: error.pos].encode()) + 1, f"not JSON: {error.msg}") from None
+    except RecursionError:
+        raise _Line(0, TOO_DEEP) from None
+    except ValueError:  # Python refuses whole numbers of more than 4300 digits
+        raise _Line(0, f"a number is above {flaw.LARGEST:g} in size") from None
+    if type(value) is not tuple:
+        kind = {list: "an array", str: "a text", type(None): "null", bool: "true or false"}.get(type(value), "a number")
+        raise _Line(1, f"expected an object, {{...}}, found {kind}")
+    return value
+
+
+class _Parser:
+    """Blocks of lines to chunks."""
+
+    def __init__(self, where: str, reading: Reading, *, labelled: bool) -> None:
+        self._where, self._reading, self._labelled = where, reading, labelled
+        self._features = FeatureHasher(reading)
+        self._labels = Labels(reading.labels)
+        self._sign = lru_cache(1 << 10, typed=True)(self._labels.of_value)
+        self._other = frozenset(name for name in (reading.label, reading.weight) if name is not None)
+
+    def chunk(self, block: Block) -> Chunk:
+        """The rows of a block."""
+        data: list[float] = []
+        indices: list[int] = []
+        spaces: list[int] = []
+        indptr, y, weight, lines = [0], [], [], []
+        flaws = list(block.flaws)
+        for number, line in enumerate(block.text.tobytes().split(b"\n"), block.line + 1):
+            if not line or line.isspace():
+                continue
+            try:
+                pairs = parse_line(line.removesuffix(b"\r"))
+                sign, importance = self._label(pairs), self._weight(pairs)
+                row = self._features.row(pairs, self._other)
+            except (_Line, WrongValueError) as wrong:
+                flaws.append(Flaw(self._where, number, *wrong.args))
+                continue
+            data.extend(row.values.values())
+            indices.extend(row.values)
+            spaces.extend(row.spaces[column] for column in row.values if row.spaces)
+            indptr.append(len(data))
+            y.append(sign)
+            weight.append(importance)
+            lines.append(number)
+        weights = np.array(weight) if any(one != 1.0 for one in weight) else _NO_WEIGHT
+        csr = np.array(data), np.array(indices, np.uint32), np.array(indptr, np.uint32)
+        reading = self._reading
+        return Chunk(
+            csr,
+            1 << (reading.bits or 0),
+            np.array(y, np.int8),
+            weights,
+            block.end,
+            np.array(lines, np.int64),
+            tuple(sorted(flaws, key=lambda one: one.line)),
+            np.array(spaces, np.uint8),
+            reading.crossings,
+            source=self._where,
+        )
+
+    def _label(self, pairs: Pairs) -> int:
+        value = next((value for name, value in pairs if name == self._reading.label), None)
+        whole = isinstance(value, list | tuple)
+        long = isinstance(value, str) and len(value) > _LONG
+        sign = UNKNOWN if whole else self._labels.of_value(value) if long else self._sign(value)
+        if sign in (-1, 1):
+            return sign
+        if not self._labelled:
+            return 0
+        words = "the label must be a number or a text" if whole else self._labels.words(value)
+        raise _Line(self._reading.label or 0, words, None if sign == 0 else "..." if whole else as_text(value)[:_LONG])
+
+    def _weight(self, pairs: Pairs) -> float:
+        if self._reading.weight is None:
+            return 1.0
+        value = next((value for name, value in pairs if name == self._reading.weight), None)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            weight = float(min(max(value, -1.0), 1e60))  # whole numbers may be too large for a float
+            if is_importance(np.array([weight]))[0]:
+                return weight
+        shown = b"" if value is None else as_bytes(value)[:64] if isinstance(value, str | int | float) else b"..."
+        raise _Line(self._reading.weight, sentence(flaw.WEIGHT, shown, self._reading))
+
+
+def _head(source: Source) -> Iterator[Pairs]:
+    """The objects in the first lines."""
+    for line in source.head(_HEAD).removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        try:
+            yield parse_line(line)
+        except _Line:  # or the head ends within it
+            continue

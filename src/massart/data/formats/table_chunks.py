@@ -1,0 +1,191 @@
+"""Rows of a table as a chunk: the flawed ones left out and named, columns hashed where that was asked."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.data.chunk import Chunk, Flaw, Position
+from massart.data.formats.table_columns import Column, Layout, column_hashes
+from massart.data.formats.table_labels import UNKNOWN, Labels, as_bytes, as_text
+from massart.data.row_errors import sentence
+from massart.data.schema import Reading
+from massart.kernels.parsing import row_errors as flaw
+from massart.kernels.parsing.tables import put_column, put_eight_columns, to_csr
+
+__all__ = ["Matrix", "Table", "converted", "frozen", "is_importance", "rows_of_a_chunk"]
+
+_BYTES: Final = 1 << 22  # of a dense chunk, and
+_MOST_BYTES: Final = 1 << 26  # of one whose rows are long
+_NO_WEIGHT: Final = np.empty(0)
+_LONG: Final = 256  # characters of a label of which no more is shown
+_SMALLEST, _LARGEST = 1e-50, 1e50  # an importance other than 0
+
+
+def rows_of_a_chunk(width: int, most: int = 1 << 16) -> int:
+    """How many rows are 2 to 4 MB; a power of 2, at least 64 unless that is more than 64 MB.
+
+    >>> rows_of_a_chunk(1), rows_of_a_chunk(20), rows_of_a_chunk(100_000), rows_of_a_chunk(1_000_000)
+    (65536, 16384, 64, 8)
+    """
+    size = 8 * max(1, width)
+    rows = min(most, max(1, min(64, _MOST_BYTES // size), _BYTES // size))
+    return 1 << (rows.bit_length() - 1)
+
+
+def is_importance(weight: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which of the weights a row may have: 0, or neither tiny nor huge.
+
+    >>> is_importance(np.array([0.0, 2.5, -1.0, 1e60, np.nan])).tolist()
+    [True, True, False, False, False]
+    """
+    return np.asarray(weight == 0.0) | ((weight >= _SMALLEST) & (weight <= _LARGEST))
+
+
+def frozen(values: NDArray[Any]) -> NDArray[Any]:
+    """A read-only view: kernels are compiled for it alone, whether the memory is NumPy's or another's."""
+    if not values.flags.writeable:
+        return values
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+def converted(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Contiguous numbers of a type, read-only; those it does not have become NaN or infinite, and flaws later on."""
+    if values.dtype == dtype:
+        return frozen(np.ascontiguousarray(values))
+    with np.errstate(invalid="ignore", over="ignore"):  # a signalling NaN is but a NaN
+        return frozen(np.ascontiguousarray(values, dtype))
+
+
+@dataclass(eq=False)
+class Matrix:
+    """What is known of some rows while their columns are read one after the other."""
+
+    values: NDArray[Any]  # (n, width): 0 where there is nothing, 1 where there is a category
+    first: int  # rows of the file before these
+    varying: dict[int, NDArray[np.uint32]] = field(default_factory=dict)  # hashes of the categories in a column
+    flaws: dict[int, tuple[str, str]] = field(default_factory=dict)  # row -> column, words: the first flaw of each
+    large: int = 0  # values that may not be as large as they are
+
+    def put(self, first: int, columns: Sequence[NDArray[Any]]) -> None:
+        """Fill neighbouring columns."""
+        done = len(columns) // 8 * 8
+        for j in range(0, done, 8):
+            self.large += put_eight_columns(self.values, first + j, tuple(columns[j : j + 8]))
+        for j in range(done, len(columns)):
+            self.large += put_column(self.values, first + j, columns[j])
+
+
+class Table:
+    """How rows of one file become chunks."""
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        layout: Layout,
+        reading: Reading,
+        where: str,
+        *,
+        labelled: bool,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        """`names` of the columns of the matrix, for flaws; by default those of the reading."""
+        self.layout, self.where, self.labelled = layout, where, labelled
+        self._names = names or reading.columns or ()
+        self.labels = Labels(reading.labels)
+        self._label = "" if layout.label is None else columns[layout.label].name
+        self._weight = "" if layout.weight is None else columns[layout.weight].name
+        self._reading = reading
+        self.hashes, spaces = column_hashes(columns, layout, reading) if reading.bits is not None else ([], b"")
+        self._spaces = np.frombuffer(spaces if reading.crossings else b"", np.uint8)
+        mask = (1 << (reading.bits or 0)) - 1
+        self._mask = np.uint32(mask)
+        self._fixed = np.array([number & mask for number in self.hashes], np.uint32)
+        categories = any(feature.kind == "category" for feature in layout.features)
+        self._merging = categories or np.unique(self._fixed).size < self._fixed.size
+
+    def chunk(
+        self,
+        matrix: Matrix,
+        y: NDArray[np.int8] | None,
+        label: Callable[[int], Any],
+        weight: NDArray[np.float64] | None,
+        source: int,
+    ) -> Chunk:
+        """The chunk of a filled matrix; y may be UNKNOWN, `label` tells the label of a row as the file has it."""
+        count = matrix.values.shape[0]
+        y = np.zeros(count, np.int8) if y is None else y
+        flaws = self._flaws(matrix, y, label, weight)
+        lines = np.arange(matrix.first + 1, matrix.first + count + 1, dtype=np.int64)
+        values, varying = matrix.values, matrix.varying
+        strange = set(np.flatnonzero(y == UNKNOWN).tolist()) if self.labelled and flaws else set()
+        if not self.labelled:
+            y = np.where(y == UNKNOWN, 0, y).astype(np.int8)
+        if flaws:
+            keep = np.ones(count, np.bool_)
+            keep[list(flaws)] = False
+            values, y, lines = values[keep], y[keep], lines[keep]
+            weight = None if weight is None else weight[keep]
+            varying = {j: numbers[keep] for j, numbers in varying.items()}
+        if weight is None or bool((weight == 1.0).all()):
+            weight = _NO_WEIGHT
+        end = Position(source, matrix.first + count, matrix.first + count)
+        named = tuple(
+            Flaw(
+                self.where, matrix.first + row + 1, *flaws[row], as_text(label(row))[:_LONG] if row in strange else None
+            )
+            for row in sorted(flaws)
+        )
+        rows, spaces = values, self._spaces[:0]
+        if self._reading.bits is not None:
+            rows, spaces = self._csr(values, varying)
+        width = self._reading.width or values.shape[1]
+        crossings = self._reading.crossings
+        return Chunk(rows, width, y, weight, end, lines, named, spaces, crossings, source=self.where)
+
+    def _csr(self, values: NDArray[Any], varying: Mapping[int, NDArray[np.uint32]]) -> Any:
+        count, width = values.shape
+        which = np.full(width, -1, np.int64)
+        which[list(varying)] = np.arange(len(varying))
+        moving = np.empty((len(varying), count), np.uint32)
+        for number, hashes in enumerate(varying.values()):
+            np.bitwise_and(hashes, self._mask, out=moving[number])
+        data, indices = np.empty(values.size), np.empty(values.size, np.uint32)
+        indptr = np.empty(count + 1, np.uint32)
+        spaces = np.empty(values.size if self._spaces.size else 0, np.uint8)
+        out = data, indices, indptr, spaces
+        used = to_csr(values, self._fixed, which, moving, self._merging, self._spaces, out)
+        return (data[:used], indices[:used], indptr), spaces[:used]
+
+    def _flaws(
+        self,
+        matrix: Matrix,
+        y: NDArray[np.int8],
+        label: Callable[[int], Any],
+        weight: NDArray[np.float64] | None,
+    ) -> dict[int, tuple[str, str]]:
+        """The first flaw of each flawed row: of its label, its weight, its features in order."""
+        flaws: dict[int, tuple[str, str]] = {}
+        if self.labelled:
+            for row in np.flatnonzero((y == UNKNOWN) | (y == 0)).tolist():
+                flaws[row] = (self._label, self.labels.words(label(row)))
+        if weight is not None:
+            for row in np.flatnonzero(~is_importance(weight)).tolist():
+                flaws.setdefault(row, (self._weight, self._sentence(flaw.WEIGHT, weight[row])))
+        for row, found in matrix.flaws.items():
+            flaws.setdefault(row, found)
+        if matrix.large:
+            large = ~(np.abs(converted(matrix.values, np.float64)) <= flaw.LARGEST)
+            for row in np.flatnonzero(large.any(axis=1)).tolist():
+                j = int(np.argmax(large[row]))
+                value = matrix.values[row, j]
+                code = flaw.TOO_LARGE if np.isfinite(value) else flaw.NOT_FINITE
+                flaws.setdefault(row, (self._names[j], self._sentence(code, value)))
+        return flaws
+
+    def _sentence(self, code: int, value: Any) -> str:
+        return sentence(code, b"" if value != value else as_bytes(value), self._reading)  # noqa: PLR0124

@@ -1,0 +1,1 @@
+"""Bytes: sources, compression, blocks, reading ahead."""

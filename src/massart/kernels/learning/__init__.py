@@ -1,0 +1,1 @@
+"""Compiled loops of learners: rounds, mixtures, baselines."""

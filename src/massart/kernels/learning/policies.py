@@ -1,0 +1,251 @@
+"""Rounds of the bandit policies the race compares with: probabilities, a draw, and a step of ridge regression.
+
+    s   (STATE_SIZE,)  what the policy was told and what it counts
+    w   (d + 1,)       the ridge weights, so that w.x predicts (reward - middle) / width; the last is the intercept
+    P   (d + 1, d + 1) (ridge I + sum u u')^-1 over the rows u learned; no rows and columns for the uniform policy
+    X   (k, d + 1)     one round's arms, each with a 1 at its end; allowed (k,) says which may be played
+    p   (k,)           probabilities, filled in
+
+All policies score arms by w.x and differ in two places: `_chances` turns scores into probabilities, `_absorb` says
+which row is regressed on. Formulas and sources are in docs/policies.md. Sums run in the order of the columns
+without `fastmath`, so that a round alone and a round of a batch give the same bits.
+"""
+
+from math import floor, log, sqrt
+from typing import Any, Final
+
+import numpy as np
+
+from massart.kernels.compiling import njit
+from massart.kernels.learning.mixture import coin
+
+(
+    KIND,  # which policy
+    PARAMETER,  # the one number it was told
+    MIDDLE,  # of the interval of rewards
+    WIDTH,  # its length
+    CHOICES,  # choices made
+    LEARNED,  # rewards learned
+    EPOCHS,  # epoch-greedy: exploration rounds so far
+    LEFT,  # epoch-greedy: rounds of this epoch still to be played greedily
+    STATE_SIZE,
+) = range(9)
+UNIFORM, GREEDY, CENTRED, UCB, THOMPSON, INVERSE_GAP, EPOCH = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0
+_CONFIDENCE: Final = log(2.0 / 0.05)  # SquareCB's ln(2/delta), delta = .05
+_FLAT: Final = 1e-14  # a pivot this small, relative to the largest variance, is a direction without variance
+
+
+@njit(cache=True, error_model="numpy")
+def _with_ones(contexts: Any, X: Any) -> None:
+    """Copy the arms (k, d) to X and put a 1 at the end of each."""
+    k, d = contexts.shape
+    for i in range(k):
+        for j in range(d):
+            X[i, j] = contexts[i, j]
+        X[i, d] = 1.0
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _times(P: Any, x: Any, out: Any) -> float:
+    """Set out = P x; return x'P x, which rounding may not make negative."""
+    square = 0.0
+    for i in range(x.size):
+        total = 0.0
+        for j in range(x.size):
+            total += P[i, j] * x[j]
+        out[i] = total
+        square += total * x[i]
+    return max(0.0, square)
+
+
+@njit(cache=True, error_model="numpy")
+def _posterior_root(P: Any, X: Any) -> Any:
+    """Lower triangular (k, k) root of X P X': Cholesky, with a zero column where no variance is left."""
+    k, d = X.shape
+    V, C = np.empty((k, d)), np.zeros((k, k))
+    for i in range(k):
+        _times(P, X[i], V[i])
+        for j in range(i + 1):
+            total = 0.0
+            for c in range(d):
+                total += V[i, c] * X[j, c]
+            C[i, j] = total
+    largest = 0.0
+    for i in range(k):
+        largest = max(largest, C[i, i])
+    for j in range(k):
+        pivot = C[j, j]
+        for c in range(j):
+            pivot -= C[j, c] * C[j, c]
+        flat = pivot <= _FLAT * largest
+        C[j, j] = 0.0 if flat else sqrt(pivot)
+        for i in range(j + 1, k):
+            total = C[i, j]
+            for c in range(j):
+                total -= C[i, c] * C[j, c]
+            C[i, j] = 0.0 if flat else total / C[j, j]
+    return C
+
+
+@njit(cache=True, error_model="numpy")
+def _thompson(scale: float, P: Any, table: Any, X: Any, allowed: Any, count: int, f: Any, p: Any) -> None:
+    """The share of the draws of `table` that each arm wins, and one draw more that is uniform."""
+    root = _posterior_root(P, X)
+    k = f.size
+    for i in range(k):
+        p[i] = 1.0 / count if allowed[i] else 0.0
+    for n in range(table.shape[0]):
+        best, top = -1, 0.0
+        for i in range(k):
+            if not allowed[i]:
+                continue
+            score = 0.0
+            for j in range(i + 1):
+                score += root[i, j] * table[n, j]
+            score = f[i] + scale * score
+            if best < 0 or score > top:
+                best, top = i, score
+        p[best] += 1.0
+    for i in range(k):
+        p[i] /= table.shape[0] + 1.0
+
+
+@njit(cache=True, error_model="numpy")
+def _chances(s: Any, w: Any, P: Any, table: Any, X: Any, allowed: Any, f: Any, p: Any) -> int:
+    """Fill in scores f and probabilities p; return the allowed arm of the highest score."""
+    kind, parameter = s[KIND], s[PARAMETER]
+    k, d = X.shape
+    count, greedy = 0, -1
+    for i in range(k):
+        total = 0.0
+        for j in range(d):
+            total += w[j] * X[i, j]
+        f[i], p[i] = total, 0.0
+        if allowed[i]:
+            count += 1
+            if greedy < 0 or total > f[greedy]:
+                greedy = i
+    if kind == UCB:
+        scratch, best, top = np.empty(d), -1, 0.0
+        for i in range(k):
+            if allowed[i]:
+                bound = f[i] + parameter * sqrt(_times(P, X[i], scratch))
+                if best < 0 or bound > top:
+                    best, top = i, bound
+        p[best] = 1.0
+    elif kind == THOMPSON:
+        _thompson(parameter, P, table, X, allowed, count, f, p)
+    elif kind == INVERSE_GAP:
+        t = s[LEARNED] + 1.0
+        rate = parameter * sqrt(count * t / (d * log(1.0 + t / d) + _CONFIDENCE))
+        rest = 1.0
+        for i in range(k):
+            if allowed[i] and i != greedy:
+                p[i] = 1.0 / (count + rate * (f[greedy] - f[i]))
+                rest -= p[i]
+        p[greedy] = rest
+    else:
+        explore = parameter
+        if kind == UNIFORM:
+            explore = 1.0
+        elif kind == EPOCH:
+            explore = 1.0 if s[LEFT] == 0.0 else 0.0
+        for i in range(k):
+            if allowed[i]:
+                p[i] = explore / count
+        p[greedy] += 1.0 - explore
+    return greedy
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _draw(p: Any, toss: float) -> int:
+    """The arm in whose stretch of [0, 1) the toss lies; rounding cannot lead to an arm of probability 0."""
+    left, chosen = toss, -1
+    for i in range(p.size):
+        if p[i] > 0.0:
+            chosen = i
+            if left < p[i]:
+                break
+            left -= p[i]
+    return chosen
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _advance(s: Any, count: int, d: int) -> None:
+    """Count a choice; epoch-greedy follows its n-th exploration by floor(sqrt(n / (k (d + 1)))) greedy rounds."""
+    s[CHOICES] += 1.0
+    if s[KIND] == EPOCH:
+        if s[LEFT] > 0.0:
+            s[LEFT] -= 1.0
+        else:
+            s[EPOCHS] += 1.0
+            s[LEFT] = floor(sqrt(s[EPOCHS] / (count * d)))
+
+
+@njit(cache=True, error_model="numpy")
+def _absorb(s: Any, w: Any, P: Any, X: Any, p: Any, arm: int, reward: float, explored: bool) -> None:
+    """One reward: recursive least squares by Sherman and Morrison on the arm, centred if the policy is."""
+    s[LEARNED] += 1.0
+    kind = s[KIND]
+    if kind == UNIFORM or (kind == EPOCH and not explored):
+        return
+    d = w.size
+    u, v = X[arm].copy(), np.empty(d)
+    if kind == CENTRED:
+        for i in range(p.size):
+            for j in range(d):
+                u[j] -= p[i] * X[i, j]
+        u[d - 1] = 0.0  # but for rounding it is: centring leaves nothing of the intercept
+    error = (reward - s[MIDDLE]) / s[WIDTH]
+    for j in range(d):
+        error -= w[j] * u[j]
+    gain = 1.0 / (1.0 + _times(P, u, v))
+    for i in range(d):
+        w[i] += gain * error * v[i]
+        for j in range(d):
+            P[i, j] -= v[i] * v[j] * gain  # symmetric to the bit
+
+
+@njit(cache=True, error_model="numpy")
+def chances(s: Any, w: Any, P: Any, table: Any, contexts: Any, allowed: Any, p: Any) -> int:
+    """Fill in the probabilities of the next choice; return the greedy arm. Nothing changes."""
+    X = np.empty((p.size, w.size))
+    _with_ones(contexts, X)
+    return _chances(s, w, P, table, X, allowed, np.empty(p.size), p)
+
+
+@njit(cache=True, error_model="numpy")
+def choose(s: Any, w: Any, P: Any, table: Any, seed: Any, contexts: Any, allowed: Any, p: Any) -> Any:
+    """Draw an arm: return it, the greedy arm, and whether an epoch begins."""
+    X = np.empty((p.size, w.size))
+    _with_ones(contexts, X)
+    greedy = _chances(s, w, P, table, X, allowed, np.empty(p.size), p)
+    explored = s[LEFT] == 0.0
+    arm = _draw(p, coin(seed, s[CHOICES]))
+    _advance(s, allowed.sum(), w.size)
+    return arm, greedy, explored
+
+
+@njit(cache=True, error_model="numpy")
+def learn(s: Any, w: Any, P: Any, contexts: Any, p: Any, arm: int, reward: float, explored: bool) -> None:
+    """Learn the reward of an arm that was played with probabilities p."""
+    X = np.empty((p.size, w.size))
+    _with_ones(contexts, X)
+    _absorb(s, w, P, X, p, arm, reward, explored)
+
+
+@njit(cache=True, error_model="numpy")
+def play(
+    s: Any, w: Any, P: Any, table: Any, seed: Any, contexts: Any, rewards: Any, arms: Any, played: Any, greedy: Any
+) -> None:
+    """Choose and learn, round by round: fill in the arms, their probabilities and the greedy arms."""
+    n, k, _ = contexts.shape
+    allowed, f, p, X = np.ones(k, np.bool_), np.empty(k), np.empty(k), np.empty((k, w.size))
+    for t in range(n):
+        _with_ones(contexts[t], X)
+        greedy[t] = _chances(s, w, P, table, X, allowed, f, p)
+        explored = s[LEFT] == 0.0
+        arm = _draw(p, coin(seed, s[CHOICES]))
+        _advance(s, k, w.size)
+        _absorb(s, w, P, X, p, arm, rewards[t, arm], explored)
+        arms[t], played[t] = arm, p[arm]

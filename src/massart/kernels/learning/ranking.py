@@ -1,0 +1,394 @@
+"""One round among k arms: scores, exploration, and the pairwise inverse-margin step from one reward or from all.
+
+Symbols (docs/theory.md, section 9) and where they live:
+
+    x_i       context of arm i       rows of the round: CSR, or dense with one list of indices for all
+    w         weights                w = S[SCALE] * T, one column of T per expert
+    a         greedy arm             the expert's own: argmax w.x_i, the first of equals
+    z_j       x_a - x_j              m_j = w.z_j + gamma
+    q         probability of a round to explore: Theorem 11 of docs/theory.md, at least how[FLOOR]
+    p_i       probability that arm i is played: sum over experts of share * ((1 - q) 1{i = a} + q / k)
+
+One reward r of the arm A that was played stands for all of them: r_i' = b + 1{A = i} (r - b) / p_i, with a baseline b
+known before the round; y_j' = r_a' - r_j' is unbiased. The step is FTRL, as in kernels/learning/halfspace.py, on
+
+    g = (1 - q) / k * sum_j (Delta - y_j') z_j / m_j
+
+which is the gradient of Theorem 11 times 2 / k: so its regret is counted in lift, also when k changes from round to
+round. All that it needs of the round in which the arm was chosen is a, m, q, p and b: it may come later. What coming
+later costs is DRIFT of Theorem 17; gamma of that round is m_a, so w.z_j of that round is m_j - m_a.
+
+Arms with equal contexts, entry by entry, have z_j = 0 and are no pair. Only they have z2 = 0: a difference whose square
+is lost in rounding has z2 = LEAST_Z2. If no two arms differ, nothing can be learned, and the arm is drawn uniformly.
+"""
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from massart.kernels.compiling import njit
+from massart.kernels.learning.elementary import cbrt, exp, log
+from massart.kernels.learning.mixture import coin
+
+# The ranges of all of these are in kernels/ranking_door.py, which nothing passes that leaves them.
+# how: float64 (HOW_SIZE,), what the policy was told
+FLOOR, LOWEST, HIGHEST, HORIZON, RELATIVE, PAPER, HOW_SIZE = range(7)
+# S: float64 (EXPERT_SIZE, experts)
+(
+    DELTA,  # the gap it was told
+    GAMMA,  # the margin; in units of the longest context if how[RELATIVE]
+    CAP,  # the largest gradient norm that a round so far could have had
+    SQUARES,  # the sum of squared gradient norms
+    NORM2,  # |T|^2
+    SCALE,  # w = SCALE * T
+    KEPT,  # sum of (1 - q) #{j: z_j is not 0} / k: times Delta, the lift guaranteed before regret
+    LIFT,  # sum of the estimated lifts of its greedy arms
+    LIFT2,  # sum of their squares
+    DRIFT,  # sum of <g, w - w'>, w the weights of the choice and w' those when its reward came
+    FIRST,  # the first CAP that was not 0
+    VARIANCE,  # Theorem 17(c), one expert only: the sum of the bounds v on the variance of a round
+    REACH,  # and the largest of the bounds c on how far a round may lie above its mean
+    EXPERT_SIZE,
+) = range(14)
+# t: float64 (TOTAL_SIZE,)
+(
+    CHOICES,  # rounds in which an arm was chosen: the number of the next coin
+    ROUNDS,  # rounds learned
+    REWARD,  # sum of rewards
+    BASELINE,  # their mean, the middle of the range counted once
+    LONGEST,  # the largest norm of a context
+    SPREAD,  # sum of the variances of the experts' estimated rewards under their shares
+    SEEN,  # sum of the estimated lifts of the arms played
+    SEEN2,  # sum of their squares
+    LARGEST,  # the largest of them in size
+    TOTAL_SIZE,
+) = range(10)
+MOST_EXPLORATION = 0.5
+# The largest |x|^2: of any context, and of one where a margin is known, which allows for rounding of 1.
+MOST_SQUARE, UNIT_SQUARE = 1e100, (1.0 + 1e-9) ** 2
+LEAST_Z2 = 1e-300
+# A round in which two arms differ explores with this probability at least, so that estimated rewards stay finite.
+LEAST_RATE = 1e-12
+LEAST_SPREAD = 1e-200  # below it, the experts' estimates are equal up to rounding
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _place(rows: Any, i: int) -> Any:
+    """(start, stop, shift) of arm i: entries start..stop of data have the columns indices[p - shift]."""
+    _, indices, indptr = rows
+    if indptr.size == 0:
+        start = np.uint64(i) * np.uint64(indices.size)
+        return start, start + np.uint64(indices.size), start
+    return np.uint64(indptr[i]), np.uint64(indptr[i + 1]), np.uint64(0)
+
+
+@njit(cache=True, error_model="numpy")
+def look(rows: Any, k: int, T: Any, S: Any, limit: float, scores: Any, squares: Any) -> int:
+    """The scores (k, experts) of all arms and their squared norms.
+
+    Returns -1, or the first arm that is not finite or whose squared norm is above `limit`.
+    """
+    data, indices, _ = rows
+    experts = T.shape[1]
+    for i in range(k):
+        start, stop, shift = _place(rows, i)
+        squares[i] = 0.0
+        for e in range(experts):
+            scores[i, e] = 0.0
+        for p in range(start, stop):
+            a, j = data[p], indices[p - shift]
+            squares[i] += a * a
+            for e in range(experts):
+                scores[i, e] += a * T[j, e]
+        if not squares[i] <= limit:
+            return i
+        for e in range(experts):
+            scores[i, e] *= S[SCALE, e]
+    return -1
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def square_limit(how: Any) -> float:
+    """The largest |x|^2 of a context: a margin that is known is meant for norms of at most 1."""
+    return MOST_SQUARE if how[RELATIVE] != 0.0 else UNIT_SQUARE
+
+
+@njit(cache=True, error_model="numpy")
+def _distances(rows: Any, k: int, a: int, squares: Any, scratch: Any, z2: Any) -> None:
+    """|x_a - x_j|^2 for all j, 0 only if x_j equals x_a; sparse by a copy of x_a in `scratch`, which is left zero."""
+    data, indices, indptr = rows
+    if indptr.size == 0:
+        _dense_distances(data, indices.size, k, a, z2)
+        return
+    first, last, _ = _place(rows, a)
+    entries = 0
+    for p in range(first, last):
+        scratch[indices[p]] = data[p]
+        entries += 1 if data[p] != 0.0 else 0
+    for j in range(k):
+        start, stop, _ = _place(rows, j)
+        total, shared, covered, differ = 0.0, 0.0, 0, False
+        for p in range(start, stop):
+            x = scratch[indices[p]]
+            z = data[p] - x
+            total += z * z
+            shared += x * x
+            covered += 1 if x != 0.0 else 0
+            differ |= z != 0.0
+        if covered < entries:  # x_a has entries where x_j has none
+            total += max(0.0, squares[a] - shared)
+            differ = True
+        z2[j] = max(total, LEAST_Z2) if differ else 0.0
+    for p in range(first, last):
+        scratch[indices[p]] = 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def _dense_distances(data: Any, d: int, k: int, a: int, z2: Any) -> None:
+    own = data[a * d : a * d + d]
+    for j in range(k):
+        other, total = data[j * d : j * d + d], 0.0
+        for p in range(d):
+            z = other[p] - own[p]
+            total += z * z
+        if total < LEAST_Z2 and j != a:
+            for p in range(d):
+                total = LEAST_Z2 if other[p] != own[p] else total
+        z2[j] = total
+
+
+@njit(cache=True, error_model="numpy")
+def share(S: Any, t: Any, shares: Any) -> None:
+    """Exponential weights on estimated lifts, at the rate sqrt(ln N / their variance so far)."""
+    experts, best, total = S.shape[1], S[LIFT].max(), 0.0
+    rate = sqrt(log(float(experts)) / t[SPREAD]) if t[SPREAD] > LEAST_SPREAD else 0.0
+    for e in range(experts):
+        shares[e] = exp(rate * (S[LIFT, e] - best))
+        total += shares[e]
+    for e in range(experts):
+        shares[e] /= total
+
+
+@njit(cache=True, error_model="numpy")
+def plan(
+    rows: Any, allowed: Any, how: Any, S: Any, t: Any, shares: Any, scores: Any, squares: Any, scratch: Any, memo: Any
+) -> None:
+    """What each expert would do: its greedy arm, rate of exploration and pair margins; and the probabilities p.
+
+    `memo` is (arms (experts,), rates (experts,), m (k, experts), z2 (k, experts), p (k,)), all filled here. Arms that
+    are not allowed are never played, and nothing is learned about them.
+    """
+    arms, rates, m, z2, p = memo
+    k, experts = scores.shape
+    free = 0
+    for i in range(k):
+        p[i] = 0.0
+        free += 1 if allowed[i] else 0
+    t[LONGEST] = max(t[LONGEST], sqrt(squares.max()))
+    unit = t[LONGEST] if how[RELATIVE] != 0.0 else 1.0
+    rounds = how[HORIZON] if how[HORIZON] > 0.0 else t[ROUNDS] + 1.0
+    for e in range(experts):
+        a = -1
+        for i in range(k):
+            if allowed[i] and (a < 0 or scores[i, e] > scores[a, e]):
+                a = i
+        arms[e] = a
+        known = -1
+        for other in range(e):
+            if arms[other] == a:
+                known = other
+        if known >= 0:
+            for j in range(k):
+                z2[j, e] = z2[j, known]
+        else:
+            _distances(rows, k, a, squares, scratch, z2[:, e])
+        gamma, total, apart = max(S[GAMMA, e] * unit, 1e-150), 0.0, False
+        for j in range(k):
+            m[j, e] = max(0.0, scores[a, e] - scores[j, e]) + gamma
+            if allowed[j] and j != a:
+                total += z2[j, e] / (m[j, e] * m[j, e])
+                apart |= z2[j, e] > 0.0
+        if free < 2:
+            rates[e] = 0.0
+        elif not apart:
+            rates[e] = 1.0  # all contexts are equal: a random arm
+        else:
+            # Theorem 10's rate for so many rounds, theory.exploration_rate; Theorem 11 lowers it where little can be
+            # learned: |z| <= 2 * longest.
+            width = how[HIGHEST] - how[LOWEST]
+            reach = sqrt(2.0 * free / (free - 1.0)) * width / (2.0 * gamma / unit * S[DELTA, e] * sqrt(rounds))
+            root = cbrt(reach)
+            most = min(MOST_EXPLORATION, root * root)
+            longest = max(t[LONGEST] if how[RELATIVE] != 0.0 else 1.0, 1e-150)
+            rate = most * gamma / longest * sqrt(total / (4.0 * (free - 1.0)))
+            rates[e] = min(1.0, max(how[FLOOR], rate, LEAST_RATE))
+        for i in range(k):
+            if allowed[i]:
+                p[i] += shares[e] * ((1.0 - rates[e]) * (1.0 if i == a else 0.0) + rates[e] / free)
+
+
+@njit(cache=True, error_model="numpy")
+def estimate(arm: int, reward: float, baseline: float, p: Any, allowed: Any, arms: Any, shares: Any, S: Any, t: Any,
+             estimates: Any) -> None:  # fmt: skip
+    """Estimated rewards of all arms above the baseline, from one; and what they say about lifts."""
+    free = 0
+    for i in range(p.size):
+        estimates[i] = 0.0
+        free += 1 if allowed[i] else 0
+    above = reward - baseline
+    estimates[arm] = above / p[arm]
+    random = estimates[arm] / free  # what a random arm is estimated to earn above the baseline
+    seen = above - random
+    t[SEEN] += seen
+    t[SEEN2] += seen * seen
+    t[LARGEST] = max(t[LARGEST], abs(seen))
+    mean, square = 0.0, 0.0
+    for e in range(arms.size):
+        lift = estimates[arms[e]] - random
+        S[LIFT, e] += lift
+        S[LIFT2, e] += lift * lift
+        mean += shares[e] * lift
+        square += shares[e] * lift * lift
+    t[SPREAD] += max(0.0, square - mean * mean)
+
+
+@njit(cache=True, error_model="numpy")
+def _weigh(
+    allowed: Any, free: int, estimates: Any, memo: Any, width: float, full: bool, S: Any, coefficients: Any, e: int
+) -> None:
+    """Expert e's coefficients of the contexts in g, and what its certificate needs of the round: Theorem 17."""
+    arms, rates, m, z2, p = memo
+    a, keep = arms[e], (1.0 - rates[e]) / free
+    sure, most, pairs, along = 0.0, 0.0, 0, 0.0
+    bound, variance, height, mean = 0.0, 0.0, 0.0, 0.0  # of zeta, and those of Theorem 17(c)
+    coefficients[a, e] = 0.0
+    for j in range(p.size):
+        if j != a:
+            coefficients[j, e] = 0.0
+            if allowed[j]:
+                zeta, chance = 0.0, 1.0 / max(p[j], 1e-300)
+                if z2[j, e] > 0.0:
+                    pairs += 1
+                    inverse = 1.0 / m[j, e]
+                    reach = sqrt(z2[j, e]) * inverse
+                    sure += reach
+                    most = max(most, reach * chance)
+                    c = keep * (S[DELTA, e] - (estimates[a] - estimates[j])) * inverse
+                    along += c * (m[j, e] - m[a, e])
+                    coefficients[a, e] += c
+                    coefficients[j, e] = -c
+                    zeta = 1.0 - m[a, e] * inverse + reach
+                if S.shape[1] == 1:
+                    bound += zeta
+                    part = abs(1.0 / free - p[j]) + keep * zeta
+                    height, mean = max(height, part * chance), mean + part
+                    variance += part * part * chance
+    chance = 1.0 / max(p[a], 1e-300)
+    cap = keep * (S[DELTA, e] * sure + width * max(sure * chance, most))
+    if full:
+        cap = keep * 2.0 * (free - 1) * (S[DELTA, e] + width) / m[a, e]
+    elif S.shape[1] == 1:
+        part = abs(1.0 / free - p[a]) + keep * bound
+        S[VARIANCE, e] += width * width * (variance + part * part * chance)
+        S[REACH, e] = max(S[REACH, e], width * (max(height, part * chance) + mean + part))
+    if S[CAP, e] == 0.0:
+        S[FIRST, e] = cap
+    S[CAP, e] = max(S[CAP, e], cap)
+    S[KEPT, e] += (1.0 - rates[e]) * pairs / free
+    S[DRIFT, e] += along  # <g, w> of the choice; that of now is taken off below
+
+
+@njit(cache=True, error_model="numpy")
+def teach(
+    rows: Any, allowed: Any, estimates: Any, memo: Any, width: float, full: bool, T: Any, S: Any, scratch: Any
+) -> None:
+    """One FTRL step of every expert from estimated rewards r_i' less the baseline, (k,).
+
+    `width` is the largest |r - b| that could have been seen, so that the caps cover the round before its reward; with
+    `full` information it is the width of the range, and the cap that of theory.full_information_gradient_cap. w of the
+    choice was made with the caps before it: Theorem 17(a). `scratch` is (d, experts) and left zero.
+    """
+    data, indices, _ = rows
+    k, experts = memo[2].shape
+    coefficients = np.empty((k, experts))
+    free = 0
+    for i in range(k):
+        free += 1 if allowed[i] else 0
+    for e in range(experts):
+        _weigh(allowed, free, estimates, memo, width, full, S, coefficients, e)
+    for i in range(k):
+        start, stop, shift = _place(rows, i)
+        for q in range(start, stop):
+            j, x = indices[q - shift], data[q]
+            for e in range(experts):
+                scratch[j, e] += coefficients[i, e] * x
+    for e in range(experts):
+        inner, square = 0.0, 0.0
+        for i in range(k):
+            start, stop, shift = _place(rows, i)
+            for q in range(start, stop):
+                j = indices[q - shift]
+                g = scratch[j, e]
+                if g != 0.0:
+                    inner += T[j, e] * g
+                    square += g * g
+                    T[j, e] -= g
+                    scratch[j, e] = 0.0
+        S[DRIFT, e] -= S[SCALE, e] * inner
+        S[CAP, e] = max(S[CAP, e], sqrt(square))  # above it by rounding only
+        S[SQUARES, e] += square
+        S[NORM2, e] = max(0.0, S[NORM2, e] - 2.0 * inner + square)
+        S[SCALE, e] = 1.0 / sqrt(max(2.0 * (S[CAP, e] * S[CAP, e] + S[SQUARES, e]), S[NORM2, e], 1e-300))
+
+
+@njit(cache=True, error_model="numpy")
+def draw(p: Any, toss: float) -> int:
+    """The arm at which the running sum of p passes the coin; never one with p = 0."""
+    arm = -1
+    for i in range(p.size):
+        if p[i] > 0.0:
+            arm = i
+            if toss < p[i]:
+                break
+            toss -= p[i]
+    return arm
+
+
+@njit(cache=True, error_model="numpy")
+def remember(reward: float, t: Any) -> None:
+    """Count a reward; the baseline is the mean of those before."""
+    t[ROUNDS] += 1.0
+    t[REWARD] += reward
+    t[BASELINE] += (reward - t[BASELINE]) / (t[ROUNDS] + 1.0)
+
+
+@njit(cache=True, error_model="numpy")
+def play(contexts: Any, rewards: Any, seed: Any, how: Any, T: Any, S: Any, t: Any, arms: Any, chances: Any) -> int:
+    """Choose and learn n rounds of a simulation, contexts (n, k, d) and the rewards (n, k) of all arms.
+
+    `arms[n]` becomes the arm played, `chances[n]` its probability. The same numbers as one round at a time. Returns -1,
+    or the round in which a context is not finite; whether a known margin allows the norms is for the caller to look.
+    """
+    n, k, d = contexts.shape
+    experts = S.shape[1]
+    every = np.arange(d).astype(np.uint64)
+    allowed = np.ones(k, np.bool_)
+    scores, squares, estimates, shares = np.empty((k, experts)), np.empty(k), np.empty(k), np.empty(experts)
+    scratch, board = np.zeros(d), np.zeros((d, experts))
+    memo = (np.empty(experts, np.int64), np.empty(experts), np.empty((k, experts)), np.empty((k, experts)), np.empty(k))
+    for r in range(n):
+        rows = (contexts[r].reshape(-1), every, every[:0])
+        if look(rows, k, T, S, MOST_SQUARE, scores, squares) >= 0:
+            return r
+        share(S, t, shares)
+        plan(rows, allowed, how, S, t, shares, scores, squares, scratch, memo)
+        arm = draw(memo[4], coin(seed, t[CHOICES]))
+        t[CHOICES] += 1.0
+        reward, baseline = rewards[r, arm], t[BASELINE]
+        estimate(arm, reward, baseline, memo[4], allowed, memo[0], shares, S, t, estimates)
+        width = max(how[HIGHEST] - baseline, baseline - how[LOWEST])
+        teach(rows, allowed, estimates, memo, width, False, T, S, board)
+        remember(reward, t)
+        arms[r], chances[r] = arm, memo[4][arm]
+    return -1

@@ -1,0 +1,1 @@
+"""Compiled loops over text: numbers, names, rows of each format."""

@@ -1,0 +1,152 @@
+"""More than two classes: one learner per class against the rest, the highest score answers."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart import theory
+from massart.errors import ModelFileError
+from massart.kernels.door import NO_WEIGHT, Rows
+from massart.kernels.states import check_arrays
+from massart.learners.certificate import Certificate
+from massart.learners.certify import certify_classes
+from massart.learners.locking import Guarded, locked
+from massart.learners.rules import padded
+
+_ROUNDS, _MISTAKES, _WRONG, _WEIGHT, _SIZE = range(5)
+
+
+class OneVsRest(Guarded):
+    """`members[k]` tells class k from the others; `learn_rows` takes numbers of classes.
+
+    >>> from massart.learners.halfspace import Halfspace
+    >>> learner = OneVsRest([Halfspace(2, 0.1, 0.1) for _ in range(3)])
+    >>> X = np.array([[1.0, 0.0], [-1.0, 1.0], [-1.0, -1.0]] * 20)
+    >>> answers = learner.learn_rows(Rows.of(X), np.array([0, 1, 2] * 20))
+    >>> learner.rounds, learner.mistakes < 20
+    (60, True)
+    """
+
+    def __init__(self, members: Sequence[Any]) -> None:
+        self.members: list[Any] = list(members)
+        self._t = np.zeros(_SIZE)  # rounds, mistakes, sums of sample weights over mistakes and over all rows
+
+    @locked
+    def learn_rows(
+        self,
+        rows: Rows,
+        labels: NDArray[np.int64],
+        weight: NDArray[np.float64] = NO_WEIGHT,
+        order: NDArray[np.uint64] | None = None,
+        average: Sequence[Any] | None = None,
+    ) -> NDArray[np.int64]:
+        """Answer, then learn, rows in the given order, all or none: every member refuses the same rows.
+
+        Returns the answers, numbers of classes.
+        """
+        count = rows.count if order is None else order.size
+        highest, answers = np.full(count, -np.inf), np.zeros(count, np.int64)
+        scores = np.empty(count)
+        for k, member in enumerate(self.members):
+            own: dict[str, Any] = {} if average is None else {"average": average[k]}
+            y = np.where(labels == k, 1, -1).astype(np.int8)
+            member.learn_rows(rows, y, weight, order, scores=scores, **own)
+            answers[scores > highest] = k
+            np.maximum(highest, scores, out=highest)
+        taken: Any = slice(None) if order is None else order.astype(np.int64)
+        wrong = answers != labels[taken]
+        self._t[_ROUNDS] += count
+        self._t[_MISTAKES] += np.count_nonzero(wrong)
+        self._t[_WRONG] += weight[taken][wrong].sum() if weight.size else np.count_nonzero(wrong)
+        self._t[_WEIGHT] += weight[taken].sum() if weight.size else count
+        return answers
+
+    @property
+    def rounds(self) -> int:
+        """Rows learned."""
+        return int(self._t[_ROUNDS])
+
+    @property
+    def mistakes(self) -> int:
+        """Rows whose class was answered wrongly before they were learned."""
+        return int(self._t[_MISTAKES])
+
+    def certificate(self, confidence: float = 0.99) -> Certificate:
+        """What is proved of the wrong answers so far: the bounds of the members add up. Valid at every round."""
+        theory.check_confidence(confidence)
+        each = 1 - (1 - confidence) / len(self.members)
+        each_class = [member.positive_weight for member in self.members]
+        most_frequent = max(each_class) if None not in each_class else -inf  # not counted by an early version
+        return certify_classes(
+            [member.certificate(each) for member in self.members],
+            [min(member.class_weight) for member in self.members],
+            (float(self._t[_WEIGHT]), float(self._t[_WRONG]), most_frequent),
+            confidence,
+        )
+
+    def lower_noise_rate(self, confidence: float = 0.99) -> float:
+        """The largest of its members', each at its share of the doubt: some member's labels are flipped so often."""
+        each = 1 - (1 - confidence) / len(self.members)
+        return max(float(member.lower_noise_rate(each)) for member in self.members)
+
+    def mark_unproved(self) -> None:
+        """Certify nothing from now on: what the theorem assumes is known not to hold."""
+        for member in self.members:
+            member.mark_unproved()
+
+    @locked
+    def columns(self) -> NDArray[np.float64]:
+        """(classes, experts, n_features + 1): the weights of every expert, intercept last."""
+        return np.concatenate([member.columns() for member in self.members])
+
+    @locked
+    def leaders(self) -> NDArray[np.float64]:
+        """(classes, n_features + 1): the weights that predict now."""
+        return np.concatenate([member.leaders() for member in self.members])
+
+    @locked
+    def summed(self, average: Sequence[Any]) -> tuple[NDArray[np.float64], float]:
+        """(classes, columns, n_features + 1): the sum of weight * w over all rounds, and the sum of weights."""
+        sums = [member.summed(own) for member, own in zip(self.members, average, strict=True)]
+        return np.concatenate([total for total, _ in sums]), sums[0][1]
+
+    def new_average(self) -> list[Any]:
+        """What `learn_rows(average=...)` takes."""
+        return [member.new_average() for member in self.members]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that it remembers; `from_arrays` gives it back bit for bit."""
+        own = {f"{k}.{name}": a for k, member in enumerate(self.members) for name, a in member.arrays().items()}
+        return own | {"totals": self._t}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], kind: type[Any]) -> "OneVsRest":
+        """The learner whose `arrays()` these are, with members of this kind."""
+        parts: dict[int, dict[str, NDArray[Any]]] = {}
+        for name, array in arrays.items():
+            number, dot, part = name.partition(".")
+            if dot:
+                parts.setdefault(int(number), {})[part] = array
+        if sorted(parts) != list(range(len(parts))) or len(parts) < 2:
+            raise ModelFileError("the arrays are not those of one learner per class")
+        learner = cls([kind.from_arrays(parts[k]) for k in range(len(parts))])
+        totals = arrays["totals"]
+        if totals.shape == (_WEIGHT,):  # a file from before the weights of all rows were counted: its members know them
+            totals = padded(totals, _SIZE, [learner.members[0].certificate().rounds])
+        check_arrays({"totals": totals}, {"totals": (_SIZE,)})
+        if not (0 <= totals[_MISTAKES] <= totals[_ROUNDS] and totals.min() >= 0):
+            raise ModelFileError(
+                f"array 'totals' tells of {totals[_MISTAKES]:g} mistakes in {totals[_ROUNDS]:g} rounds"
+            )
+        learner._t = totals
+        return learner
+
+    @locked
+    def copy(self) -> "OneVsRest":
+        """An independent learner in the same state."""
+        twin = OneVsRest([member.copy() for member in self.members])
+        twin._t = self._t.copy()
+        return twin

@@ -1,0 +1,415 @@
+"""A pool of learners of one halfspace, trained side by side and combined: no parameter to choose.
+
+With noise rate and margin unknown, pairs of a grid are experts: one whose noise rate is not below the true one and
+whose margin is not above it keeps its mistake bound. Half of them do without the constant coordinate, which costs short
+rows their margin. Conventional experts come on top, so that benign noise costs nothing. The answer makes, in
+expectation, hardly more mistakes than the best of them (Theorem 7 of docs/theory.md): labels teach all experts alike,
+so nothing is explored. kernels/learning/pool.py is the whole algorithm.
+"""
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.errors import InvalidParameterError
+from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, check_labels, check_outputs, one_label, one_row, row_of
+from massart.kernels.learning import mixture
+from massart.kernels.learning import pool as kernel
+from massart.kernels.learning.scoring import mixed
+from massart.kernels.states import check_pool
+from massart.learners.certificate import Certificate
+from massart.learners.certify import Council, certify_mixture, lower_pool_noise_rate
+from massart.learners.locking import Guarded, locked
+from massart.learners.resize import check_narrower, check_wider, narrowed, widened
+from massart.learners.rules import check_intercept_scaling, expert_name, make_rule, padded
+
+# A rate too high by a factor of 2 or a margin too small by one of 8 costs an expert little: a coarse grid is enough.
+NOISE_RATES = (0.05, 0.15, 0.3, 0.45)
+MARGINS = (1 / 16, 1 / 128)
+# What is tried of one of them when the other is known.
+FINE_NOISE_RATES = (0.01, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.48)
+FINE_MARGINS = tuple(2.0**-k for k in range(1, 9))
+
+Grid = Sequence[tuple[float, float, bool]]  # noise rate, margin, whether it has the constant coordinate
+
+
+def expert_grid(noise_rate: float | None = None, margin: float | None = None, *, fit_intercept: bool = True) -> Grid:
+    """The experts with a mistake bound, of what is known: eight triples (noise rate, margin, constant coordinate).
+
+    With an intercept half of them do without the constant, so that a target through the origin keeps its margin
+    however short rows are.
+
+    >>> [pair[:2] for pair in expert_grid(fit_intercept=False)][:3]
+    [(0.05, 0.0625), (0.05, 0.0078125), (0.15, 0.0625)]
+    >>> expert_grid()[0], expert_grid()[4]
+    ((0.05, 0.0625, True), (0.05, 0.0078125, False))
+    """
+    if not fit_intercept:
+        rates = (noise_rate,) if noise_rate is not None else NOISE_RATES if margin is None else FINE_NOISE_RATES
+        margins = (margin,) if margin is not None else MARGINS if noise_rate is None else FINE_MARGINS
+        return [(rate, gamma, False) for rate in rates for gamma in margins]
+    if noise_rate is not None:
+        return [(noise_rate, gamma, constant) for constant in (True, False) for gamma in FINE_MARGINS[1::2]]
+    small = MARGINS if margin is None else (margin, margin)
+    return [
+        (rate, gamma, constant) for gamma, constant in zip(small, (True, False), strict=True) for rate in NOISE_RATES
+    ]
+
+
+MOST_EXPERTS = kernel.COLUMNS + kernel.LATE + 1 + kernel.CENTRED  # in a pool, with few features
+VOTINGS = {"sample": mixture.SAMPLE, "majority": mixture.MAJORITY}
+
+_NOTHING, _NO_AVERAGE, _NO_COLUMNS = np.empty(0), np.empty((0, 0)), np.empty(0, np.uint64)
+_DIAGONAL_NAMES = ("AROW", "AROW, a quarter", "logistic, fast", "logistic")
+_LATE_NAME = "labels of late"
+_FEW_NAMES = ("AROW, full matrix", "logistic, centred, fast", "logistic, centred", "logistic, centred, slow")
+
+
+def _aligned(rows: int, columns: int) -> NDArray[np.float64]:
+    """Zeros that begin with a cache line: a vector of four columns then never lies on two."""
+    space = np.zeros(rows * columns + 8)
+    first = -space.ctypes.data % 64 // 8
+    return space[first : first + rows * columns].reshape(rows, columns)
+
+
+class Experts(Guarded):
+    """One halfspace, learned by a dozen experts at once. Labels are -1 and +1; a score >= 0 means +1.
+
+    Parameters
+    ----------
+    n_features : number of coordinates of a row.
+    grid : the experts with a mistake bound, 1 to 8 triples (noise rate, margin, whether it has the constant
+        coordinate); None: `expert_grid`.
+    voting : "sample" keeps the bound of Theorem 7(e) whatever the adversary knows; "majority" has no coins.
+    fit_intercept, intercept_scaling, normalize, class_weight : as in `Halfspace`; `normalize` concerns the experts with
+        a mistake bound, the others scale features on their own. With class weights the noise rates of the grid are
+        those of weighted mistakes.
+    seed : of the coins.
+
+    Examples
+    --------
+    >>> pool = Experts(2)
+    >>> X = np.array([[1.0, 0.5], [-1.0, 0.2], [0.9, -0.3], [-0.8, -0.1]])
+    >>> scores = pool.learn_many(X, [1, -1, 1, -1])
+    >>> pool.rounds, pool.mistakes, [pool.predict(x) for x in X]
+    (4, 1, [1, -1, 1, -1])
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        *,
+        grid: Grid | None = None,
+        voting: str = "sample",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        normalize: bool = True,
+        class_weight: tuple[float, float] = (1.0, 1.0),
+        seed: int = 0,
+    ) -> None:
+        grid = expert_grid(fit_intercept=fit_intercept) if grid is None else grid
+        if not 1 <= len(grid) <= kernel.PLAIN:
+            raise InvalidParameterError(f"grid has {len(grid)} experts: a pool holds 1 to {kernel.PLAIN} of them")
+        if voting not in VOTINGS:
+            raise InvalidParameterError(f"voting={voting!r}: choose one of {', '.join(map(repr, VOTINGS))}")
+        for noise_rate, margin, _ in grid:
+            make_rule(noise_rate, margin)  # refuses values outside the theorem's range
+        few = n_features <= kernel.FEW
+        columns = np.zeros((kernel.COLUMN_SIZE, kernel.COLUMNS))
+        columns[kernel.SCALE] = columns[kernel.GAMMA] = columns[kernel.CAP] = 1.0
+        own = slice(kernel.DIAGONAL, kernel.DIAGONAL + len(grid))
+        columns[[kernel.ETA, kernel.GAMMA, kernel.CONSTANT], own] = np.array(grid, dtype=np.float64).T
+        columns[kernel.CAP, own] = (1.0 - columns[kernel.ETA, own]) / columns[kernel.GAMMA, own]
+        columns[kernel.SCALE, own] = 1.0 / np.sqrt(2.0 * np.square(columns[kernel.CAP, own]))
+        experts = kernel.DIAGONAL + len(grid) + kernel.LATE + (1 + kernel.CENTRED if few else 0)
+        members = np.zeros((mixture.MEMBER_SIZE, experts))
+        members[[mixture.SHARE, mixture.VOICE]] = 1.0
+        totals = np.zeros(mixture.TOTAL_SIZE)
+        totals[[mixture.TOTAL, mixture.TOTAL_THEN]] = members.shape[1]
+        totals[[mixture.PRIOR, mixture.CHANCE]] = 0.5
+        totals[mixture.FAVOUR] = 1.0
+        constant = check_intercept_scaling(intercept_scaling) if fit_intercept else 0.0
+        arrays: dict[str, NDArray[Any]] = {
+            "how": np.array([float(normalize), constant, VOTINGS[voting], *class_weight]),
+            "weights": _aligned(n_features + 1, kernel.COLUMNS),
+            "variances": np.zeros(n_features + 1),
+            "columns": columns,
+            "members": members,
+            "totals": totals,
+            "seed": np.array([seed], dtype=np.uint64),
+        }
+        if few:
+            arrays["full"] = np.zeros((n_features + 2, n_features + 1))
+            arrays["centred"] = np.zeros((kernel.CENTRED_SIZE, n_features + 1))
+        self._set(arrays)
+
+    def _set(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self._how = arrays["how"]  # (HOW_SIZE,) what it was told
+        self._W = arrays["weights"]  # (n_features + 1, COLUMNS) the last row for the constant coordinate
+        self._V = arrays["variances"]  # (n_features + 1,) of the diagonal experts
+        # Of the columns there were at first, however many there are now; empty if these were many.
+        self._F = arrays.get("full", _NO_AVERAGE)  # (columns + 2, columns + 1)
+        self._C = arrays.get("centred", _NO_AVERAGE)  # (CENTRED_SIZE, columns + 1)
+        self._S = arrays["columns"]  # (COLUMN_SIZE, COLUMNS) norms and scales
+        self._M = arrays["members"]  # (MEMBER_SIZE, experts) mistakes, shares, sizes of scores
+        self._t = arrays["totals"]  # (TOTAL_SIZE,) counts, and the state of the mixture
+        self._seed = arrays["seed"]  # (1,) of the coins
+        self._every = _NO_COLUMNS
+        self._plain = self._M.shape[1] - kernel.DIAGONAL - kernel.LATE - (1 + kernel.CENTRED if self._F.size else 0)
+
+    @locked
+    def learn_rows(
+        self,
+        rows: Rows,
+        y: NDArray[np.int8],
+        weight: NDArray[np.float64] = NO_WEIGHT,
+        order: NDArray[np.uint64] | None = None,
+        average: NDArray[np.float64] = _NO_AVERAGE,
+        scores: NDArray[np.float64] = _NOTHING,
+    ) -> None:
+        """Answer, then learn, rows in the given order; all or, if one of them is not sound, none.
+
+        `average` (of the weights' shape) accumulates what `summed` needs; `scores` takes those of the answers.
+        """
+        sure = isinstance(rows, FiniteRows) or rows.count == 1  # a kernel refuses a row before it learns from it
+        count = rows.count if order is None else order.size
+        state = (self._W, self._V, self._F, self._C, self._S, self._M, self._t)
+        own = (*state, average)
+        rows.check_width(self.n_features)
+        check_outputs(scores, count, average, self._W)
+        before = None if sure else [array.copy() for array in own]
+        answers = scores if scores.size else np.empty(count)
+        for data, batch, place in rows.parts(order, y, weight):
+            entries = data if rows.csr is not None else (data.reshape(-1), self._columns_of(data), _NO_COLUMNS)
+            bad = kernel.learn_pool(entries, batch, self._seed[0], self._how, state, average, answers[place])
+            if bad >= 0:
+                for array, old in zip(own, before or own, strict=True):
+                    array[...] = old
+                rows.refuse(order, place.start + bad)
+
+    def _columns_of(self, dense: NDArray[Any]) -> NDArray[np.uint64]:
+        """The list of columns that all dense rows share; there is none while rows are sparse, and columns many."""
+        if self._every.size != dense.shape[1]:
+            self._every = np.arange(dense.shape[1], dtype=np.uint64)
+        return self._every
+
+    def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """Answer, then learn, each row with its label -1 or +1; return the scores of the answers."""
+        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self._how[kernel.UNIT]))
+        scores = np.empty(rows.count)
+        self.learn_rows(rows, check_labels(y, rows.count), scores=scores)
+        return scores
+
+    def learn(self, x: NDArray[Any], y: float) -> float:
+        """Learn one row with its label -1 or +1; return the score of the answer."""
+        score = np.empty(1)
+        self.learn_rows(one_row(x, self.n_features, scaled=bool(self._how[kernel.UNIT])), one_label(y), scores=score)
+        return float(score[0])
+
+    def score(self, x: NDArray[Any]) -> float:
+        """The score of the vote, which `predict` uses; `learn` may answer with an expert drawn by chance."""
+        row, weights = row_of(x, self.n_features), self.leaders()[0]
+        score = float(np.einsum("j,j->", weights[:-1], row) + weights[-1])
+        if not isfinite(score):
+            Rows.of(row[None, :]).check()  # says what is wrong with the row
+        return score
+
+    def predict(self, x: NDArray[Any]) -> int:
+        """The sign of `score`."""
+        return 1 if self.score(x) >= 0.0 else -1
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The weights of the vote, without the constant coordinate."""
+        return self.leaders()[0, :-1]
+
+    @property
+    def direction(self) -> NDArray[np.float64]:
+        """The same, for an adversary."""
+        return self.weights
+
+    @property
+    def rounds(self) -> int:
+        """Rows learned."""
+        return int(self._t[mixture.ROUNDS])
+
+    @property
+    def mistakes(self) -> int:
+        """Rows that were answered wrongly before they were learned."""
+        return int(self._t[mixture.MISTAKES])
+
+    def certificate(self, confidence: float = 0.99) -> Certificate:
+        """What is proved of the mistakes so far, and whether they contradict the grid; valid at every round."""
+        return self.certificate_with(None, confidence)
+
+    def certificate_with(self, council: Council | None, confidence: float) -> Certificate:
+        """The certificate of a council whose default is this pool."""
+        return certify_mixture(self._how, self._S, self._M, self._t, self._plain, confidence, council)
+
+    def lower_noise_rate(self, confidence: float = 0.99) -> float:
+        """A lower confidence limit for the noise rate, if the margin is one of the grid's at least; for every round.
+
+        0 while nothing can be said, and if rows had unequal sample weights.
+        """
+        return lower_pool_noise_rate(self._how, self._S, self._M, self._t, self._plain, confidence)
+
+    def mark_unproved(self) -> None:
+        """Certify nothing from now on: what the theorem assumes is known not to hold."""
+        self._t[mixture.UNPROVED] = 1.0
+
+    @property
+    def class_weight(self) -> tuple[float, float]:
+        """The weights of the labels -1 and +1."""
+        return float(self._how[kernel.NEGATIVE]), float(self._how[kernel.POSITIVE])
+
+    @property
+    def positive_weight(self) -> float | None:
+        """The sum of the sample weights of rows labelled +1; None if a file of an early version did not count them."""
+        counted = self._t[mixture.UNPROVED] != 2.0
+        return float(self._t[mixture.POSITIVES] / self._how[kernel.POSITIVE]) if counted else None
+
+    def shares(self) -> dict[str, float]:
+        """How much each expert is believed at present, from the most to the least; they add up to 1."""
+        columns = self._S[:, kernel.DIAGONAL : kernel.DIAGONAL + self._plain]
+        grid = columns[[kernel.ETA, kernel.GAMMA, kernel.CONSTANT]].T
+        plain = not self._how[kernel.BIAS]  # no expert has the constant: none needs to be told apart
+        bounded = (expert_name(p, m, constant=plain or bool(own)) for p, m, own in grid)
+        names = [*_DIAGONAL_NAMES, *bounded, _LATE_NAME, *_FEW_NAMES]
+        shares = self._M[mixture.SHARE] / self._M[mixture.SHARE].sum()
+        named = zip(names[: shares.size], shares, strict=True)
+        return {name: float(share) for name, share in sorted(named, key=lambda pair: -pair[1])}
+
+    @locked
+    def columns(self) -> NDArray[np.float64]:
+        """(1, experts, n_features + 1): the weights of every expert, intercept last."""
+        late = np.zeros((1, self._V.size))
+        late[0, -1] = self._late
+        own = (self._W * self._S[kernel.SCALE]).T[: kernel.DIAGONAL + self._plain]
+        own[:, -1] *= self._how[kernel.BIAS]
+        linear = np.concatenate([own, late])
+        if self._F.size:
+            few = self._few_columns()
+            known = min(few.shape[1] - 1, self.n_features)
+            wide = np.zeros((len(few), self._V.size))
+            wide[:, :known], wide[:, -1] = few[:, :known], few[:, -1]
+            linear = np.concatenate([linear, wide])
+        return np.asarray(linear[None])
+
+    @property
+    def _late(self) -> float:
+        """The intercept of the expert for recent labels; 0 without an intercept."""
+        return float(self._t[mixture.TREND]) if self._how[kernel.BIAS] else 0.0
+
+    def _few_columns(self) -> NDArray[np.float64]:
+        """(1 + CENTRED, columns at first + 1): the weights of the experts for few features."""
+        d = self._F.shape[1] - 1
+        few = np.concatenate([self._F[-1:], self._C[kernel.CENTRED_SIZE - kernel.CENTRED :]])
+        few[0, d] *= self._how[kernel.BIAS]
+        deviation = np.sqrt(self._C[kernel.DEVIATION, :d] / max(self._t[mixture.WEIGHT], 1e-300))
+        centred = few[1:]
+        centred[:, :d] /= np.where(deviation > 1e-200, deviation, np.inf)
+        centred[:, d] -= mixed(centred[:, :d], self._C[kernel.MEAN, :d])  # no BLAS: a fixed order
+        return few
+
+    @locked
+    def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """(1, columns, n_features + 1): the sum of weight * w over all rounds, and the sum of weights.
+
+        `average` must have been given to `learn_rows` from the first round on.
+        """
+        total = (self._W * self._S[kernel.SCALED] - average).T[: kernel.DIAGONAL + self._plain]
+        total[:, -1] *= self._how[kernel.BIAS]
+        return total[None], float(self._t[mixture.WEIGHT])
+
+    def new_average(self) -> NDArray[np.float64]:
+        """Zeros of the shape that `learn_rows(average=...)` takes."""
+        return np.zeros(self._W.shape)  # not zeros_like, which would touch all of it
+
+    @locked
+    def leaders(self) -> NDArray[np.float64]:
+        """(1, n_features + 1): the weights of the vote."""
+        voice, late = self._M[mixture.VOICE], kernel.DIAGONAL + self._plain
+        factors = np.zeros(kernel.COLUMNS)
+        factors[:late] = voice[:late] * self._S[kernel.SCALE, :late]
+        # Neither columns() nor a copy of the weights, which may be hundreds of megabytes; and not `@` or einsum, which
+        # add up in an order that depends on the processor and the number of threads.
+        vote = mixed(self._W, factors)
+        vote[-1] = vote[-1] * self._how[kernel.BIAS] + voice[late] * self._late
+        if self._F.size:
+            few = mixed(self._few_columns().T, voice[late + kernel.LATE :])
+            known = min(few.size - 1, self.n_features)
+            vote[:known] += few[:known]
+            vote[-1] += few[-1]
+        vote /= self._t[mixture.TOTAL]
+        return np.asarray(vote)[None]
+
+    @property
+    def n_features(self) -> int:
+        """The columns of a row."""
+        return int(self._V.size - 1)
+
+    @locked
+    def widen(self, n_features: int) -> None:
+        """Make room for more columns: from now on as if there had been so many from the start, bit for bit.
+
+        But the experts for few features, if there are any, go on with the columns they know.
+        """
+        check_wider(n_features, self.n_features)
+        if n_features > self.n_features:
+            self._W = widened(self._W, _aligned(n_features + 1, kernel.COLUMNS))
+            self._V = widened(self._V, np.zeros(n_features + 1))
+
+    @locked
+    def narrow(self, n_features: int) -> None:
+        """Drop columns at the end, of which nothing must be known: the inverse of `widen`."""
+        check_narrower(n_features, self._W, self._V)
+        if n_features < self.n_features:
+            self._W, self._V = narrowed(self._W, n_features), narrowed(self._V, n_features)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that it remembers; `from_arrays` gives it back bit for bit."""
+        few = {"full": self._F, "centred": self._C} if self._F.size else {}
+        return few | {
+            "how": self._how,
+            "weights": self._W,
+            "variances": self._V,
+            "columns": self._S,
+            "members": self._M,
+            "totals": self._t,
+            "seed": self._seed,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Experts":
+        """The pool whose `arrays()` these are."""
+        arrays = arrays | _upgraded(arrays)
+        names = check_pool(arrays)
+        pool = cls.__new__(cls)
+        pool._set({name: array for name, array in arrays.items() if name in names})
+        return pool
+
+    @locked
+    def copy(self) -> "Experts":
+        """An independent pool in the same state."""
+        return Experts.from_arrays({name: array.copy() for name, array in self.arrays().items()})
+
+
+def _upgraded(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Arrays of a file from before certificates were valid at every round, as `_upgraded` of learners/halfspace.py."""
+    how, t = padded(arrays["how"], kernel.HOW_SIZE, [1.0, 1.0]), arrays["totals"]
+    S = arrays["columns"]
+    if t.shape != (mixture.COINS,) or S.shape != (kernel.CONSTANT, kernel.COLUMNS):
+        return {"how": how}
+    gamma = S[kernel.GAMMA]
+    reach = (gamma + max(1.0, float(np.sqrt(t[mixture.LONGEST2])))) / gamma
+    regret = np.sqrt(2.0 * (S[kernel.CAP] ** 2 + S[kernel.SQUARES]))
+    linear = regret - np.sqrt(S[kernel.NORM2])
+    new = [np.ones_like(gamma), linear, t[mixture.WEIGHT2] * reach**2, np.zeros_like(gamma)]
+    return {
+        "how": how,
+        "columns": padded(S, kernel.COLUMN_SIZE, new),
+        "totals": padded(t, mixture.TOTAL_SIZE, [t[mixture.WEIGHT2] / 4, 1.0, 0.0, 2.0]),
+    }

@@ -1,0 +1,1 @@
+"""What the learners are compared with: baselines, policies, batch algorithms, other libraries."""

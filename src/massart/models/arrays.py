@@ -1,0 +1,133 @@
+"""How an array lies in a model file: described in the header, its bytes in NumPy's own format.
+
+A piece is one member of the file. An array is one piece, NAME.npy; or two if it is folded, NAME.rows.npy and
+NAME.values.npy (see folding.py). Nothing here copies an array: bytes go by in blocks.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.models.container import ALIGNMENT
+
+__all__ = ["BLOCK", "Described", "Piece", "byte_blocks", "bytes_of", "is_plain", "new_array"]
+
+BLOCK = 1 << 20  # bytes that are read, written or hashed at a time
+_KINDS = "biufcSUmM"  # booleans, numbers, text and dates
+
+
+def is_plain(dtype: "np.dtype[Any]") -> bool:
+    """Whether a model file holds such things: numbers, text and dates, never objects."""
+    return dtype.kind in _KINDS and dtype.itemsize > 0
+
+
+class Piece(NamedTuple):
+    """An array as it is stored."""
+
+    name: str  # of the member
+    dtype: "np.dtype[Any]"
+    shape: tuple[int, ...]
+
+    @property
+    def prefix(self) -> bytes:
+        """What comes before the numbers: the header of NumPy's format, version 1.0.
+
+        >>> Piece("w.npy", np.dtype(np.float64), (3,)).prefix[10:].split(b"  ")[0]
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }"
+        """
+        words = f"{{'descr': {self.dtype.str!r}, 'fortran_order': False, 'shape': {self.shape!r}, }}".encode()
+        words += b" " * (-(10 + len(words) + 1) % ALIGNMENT) + b"\n"
+        return b"\x93NUMPY\1\0" + len(words).to_bytes(2, "little") + words
+
+    @property
+    def nbytes(self) -> int:
+        """Of the numbers alone; Python's whole numbers do not overflow, whatever a forged shape says."""
+        return prod(self.shape) * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Described:
+    """What the header says about an array."""
+
+    name: str
+    dtype: "np.dtype[Any]"
+    shape: tuple[int, ...]
+    folded: int | None = None  # rows that are stored, if not all of them are
+    sha256: str = ""  # of the bytes of all pieces
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """The members that hold it."""
+        if self.folded is None:
+            return [Piece(f"{self.name}.npy", self.dtype, self.shape)]
+        numbers = np.dtype("<u4" if self.shape[0] < 1 << 32 else "<u8")
+        return [
+            Piece(f"{self.name}.rows.npy", numbers, (self.folded,)),
+            Piece(f"{self.name}.values.npy", self.dtype, (self.folded, *self.shape[1:])),
+        ]
+
+    @property
+    def nbytes(self) -> int:
+        """Of the whole array."""
+        return Piece(self.name, self.dtype, self.shape).nbytes
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the header; `from_dict` gives it back."""
+        own = {"dtype": self.dtype.str, "shape": list(self.shape), "sha256": self.sha256}
+        return own if self.folded is None else own | {"folded": self.folded}
+
+    @classmethod
+    def from_dict(cls, name: str, facts: Any) -> "Described":
+        """From the header of a file, which may say anything; a ValueError tells what makes no sense."""
+        facts = facts if isinstance(facts, dict) else {}
+        words, shape, folded, sha256 = (facts.get(key) for key in ("dtype", "shape", "folded", "sha256"))
+        try:
+            dtype = np.dtype(words if isinstance(words, str) else "")
+        except (TypeError, ValueError, SyntaxError):
+            raise ValueError(f"array {name!r} has the unknown type {words!r}") from None
+        whole = isinstance(shape, list) and all(type(n) is int and n >= 0 for n in shape)
+        if dtype.str != words or not is_plain(dtype) or not whole:
+            raise ValueError(f"array {name!r} has type {words!r} and shape {shape!r}, which no array has")
+        if not isinstance(sha256, str):
+            raise ValueError(f"array {name!r} has no checksum")  # noqa: TRY004  one kind of error for all of them
+        if folded is not None and not (type(folded) is int and shape and 0 <= folded <= shape[0]):
+            raise ValueError(f"array {name!r} of shape {shape!r} has {folded!r} rows that are stored")
+        return cls(name, dtype, tuple(shape), folded, sha256)
+
+
+def bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """The bytes of a C-ordered array, where they lie."""
+    return array.reshape(-1).view(np.uint8) if array.size else np.empty(0, np.uint8)
+
+
+def byte_blocks(array: NDArray[Any]) -> Iterator[memoryview]:
+    """The bytes of any array in C order, block by block; only blocks are copied, and those only if they must be.
+
+    >>> [block.nbytes for block in byte_blocks(np.zeros((3, 100_000)))]
+    [1048576, 1048576, 302848]
+    """
+    if array.flags.c_contiguous:
+        whole = bytes_of(array).data
+        for start in range(0, whole.nbytes, BLOCK):
+            yield whole[start : start + BLOCK]
+    elif array[:1].nbytes > BLOCK:
+        for part in array:
+            yield from byte_blocks(part)
+    else:
+        rows = max(1, BLOCK // array[:1].nbytes)
+        for start in range(0, len(array), rows):
+            yield bytes_of(np.ascontiguousarray(array[start : start + rows])).data
+
+
+def new_array(dtype: "np.dtype[Any]", shape: tuple[int, ...], *, zeros: bool = False) -> NDArray[Any]:
+    """An array that begins with a cache line, as a pool's weights like it; zeros cost nothing until touched."""
+    size = Piece("", dtype, shape).nbytes
+    if size == 0:
+        return np.zeros(shape, dtype)
+    space = (np.zeros if zeros else np.empty)(size + ALIGNMENT, np.uint8)
+    first = -space.ctypes.data % ALIGNMENT
+    return space[first : first + size].view(dtype).reshape(shape)

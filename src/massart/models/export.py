@@ -1,0 +1,147 @@
+"""Models for other programs: JSON, the coefficients of scikit-learn, ONNX."""
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.data.formats.detect import suffix_of
+from massart.data.writers.write_file import Target, writing
+from massart.errors import InvalidParameterError
+from massart.learners.summary import certificate_facts
+from massart.models.opening import OpenedModel, open_any
+
+__all__ = ["MODEL_FORMATS", "export_model", "facts"]
+
+MODEL_FORMATS: Final = ("json", "npz", "onnx")
+_BLOCK: Final = 1 << 16  # columns that become text at once
+_ESCAPED: Final = "backslashreplace"  # half a surrogate pair becomes what JSON writes for it
+_NAMING: Final = {
+    "name": "the names of columns",
+    "index": "the indices of svmlight, from 1",
+    "hash": "the columns that names are hashed to, from 0",
+    "column": "the columns, from 0",
+}
+
+
+def export_model(model: str | os.PathLike[str], out: str | os.PathLike[str], to: str = "auto") -> int:
+    """Write a model as JSON, .npz or ONNX, by the suffix of the file; return how many weights are not 0.
+
+    >>> import tempfile
+    >>> from massart import MassartClassifier, save
+    >>> clf = MassartClassifier(0.1, 0.05).partial_fit([[3.0, 4.0]], ["yes"], classes=["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(clf, f"{folder}/m.massart")
+    ...     export_model(f"{folder}/m.massart", f"{folder}/m.npz")
+    ...     with np.load(f"{folder}/m.npz") as parts:
+    ...         parts["coef_"].shape, parts["intercept_"].shape, parts["classes_"].tolist()
+    2
+    ((1, 2), (1,), ['no', 'yes'])
+    """
+    chosen = _chosen(os.fspath(out), to)
+    opened = open_any(model)
+    if opened.learner is None:
+        what = "a classifier that has learned nothing yet" if opened.kind == "classifier" else f"a {opened.kind}"
+        raise InvalidParameterError(f"{opened.path} holds {what}: only classifiers have weights to write as {chosen}")
+    if chosen == "onnx":
+        from massart.models.export_onnx import onnx_bytes  # noqa: PLC0415  who needs it has the package
+
+        text = onnx_bytes(opened)
+        with writing(out) as target:
+            target.write(text)
+    else:
+        with writing(out) as target:
+            (_write_json if chosen == "json" else _write_npz)(opened, target)
+    return int(np.count_nonzero(opened.weights[:, :-1]))
+
+
+def facts(opened: OpenedModel) -> dict[str, Any]:
+    """What a model knows beside its weights, for JSON: no number in it is infinite or NaN."""
+    meta = opened.meta
+    found: dict[str, Any] = {
+        "kind": opened.kind,
+        "schema": opened.header["format"],
+        "massart": opened.header["massart"],
+        "parameters": meta.get("parameters", {}),
+    }
+    found |= {name: meta[name] for name in ("reading", "training", "progress") if name in meta}
+    if opened.learner is not None:
+        rounds, mistakes = int(opened.learner.rounds), int(opened.learner.mistakes)
+        found |= {
+            "classes": list(opened.classes),
+            "columns": opened.weights.shape[1] - 1,
+            "rounds": rounds,
+            "mistakes": mistakes,
+            "error": mistakes / rounds if rounds else None,
+            "certificate": certificate_facts(opened.learner.certificate()),
+            "noise_rate": opened.learner.lower_noise_rate(),
+        }
+    plain: dict[str, Any] = finite(found)
+    return plain
+
+
+def finite(value: Any) -> Any:
+    """The same with None for numbers that JSON does not have.
+
+    >>> finite({"bound": math.inf, "rates": (0.5, math.nan)})
+    {'bound': None, 'rates': [0.5, None]}
+    """
+    if isinstance(value, dict):
+        return {name: finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _chosen(out: str, to: str) -> str:
+    if to not in ("auto", *MODEL_FORMATS):
+        raise InvalidParameterError(f"{to!r}: a model is written as {', '.join(MODEL_FORMATS)}")
+    chosen = suffix_of(out).removeprefix(".") if to == "auto" else to
+    if chosen not in MODEL_FORMATS:
+        raise InvalidParameterError(f"{out}: a model is written to a .json, .npz or .onnx file; name one of these")
+    return chosen
+
+
+def _write_json(opened: OpenedModel, target: Target) -> None:
+    """All but the halfspaces at once, then these a block of weights at a time."""
+    head = facts(opened) | {"weights_by": _NAMING[opened.naming]}
+    start = json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False).removesuffix("\n}")
+    target.write(f'{start},\n "halfspaces": ['.encode(errors=_ESCAPED))
+    labels = opened.classes[1:] if len(opened.classes) == 2 else opened.classes
+    for number, (label, row) in enumerate(zip(labels, opened.weights, strict=True)):
+        begin = json.dumps({"class": label, "intercept": float(row[-1])}, ensure_ascii=False, allow_nan=False)
+        target.write(f'{"," if number else ""}\n  {begin[:-1]}, "weights": {{'.encode(errors=_ESCAPED))
+        for text in _weights(opened, row[:-1]):
+            target.write(text.encode(errors=_ESCAPED))
+        target.write(b"}}")
+    target.write(b"\n ]\n}\n")
+
+
+def _weights(opened: OpenedModel, row: NDArray[np.float64]) -> Iterator[str]:
+    names, shift, first = opened.names, int(opened.naming == "index"), True
+    for start in range(0, row.size, _BLOCK):
+        block = row[start : start + _BLOCK]
+        columns = np.flatnonzero(block)
+        if not columns.size:
+            continue
+        values = map(repr, block[columns].tolist())
+        if names is None:
+            keys = [f'"{column}"' for column in (columns + start + shift).tolist()]
+        else:
+            keys = [json.dumps(names[column], ensure_ascii=False) for column in (columns + start).tolist()]
+        pairs = ", ".join(f"{key}: {value}" for key, value in zip(keys, values, strict=True))
+        yield pairs if first else f", {pairs}"
+        first = False
+
+
+def _write_npz(opened: OpenedModel, target: Target) -> None:
+    """Without pickled objects: labels of several types become text."""
+    classes = np.array(opened.classes)
+    if classes.dtype.hasobject or classes.size != len({str(label) for label in opened.classes}):
+        classes = np.array([str(label) for label in opened.classes])
+    weights = np.asarray(opened.weights, np.float64)
+    np.savez(target, coef_=weights[:, :-1], intercept_=weights[:, -1], classes_=classes)

@@ -1,0 +1,160 @@
+"""Before the first row: open the data and the models, and refuse what could not end well."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from massart.data.io.sources import find_sources
+from massart.data.reader import Reader
+from massart.data.schema import Reading
+from massart.errors import InvalidParameterError, MassartError
+from massart.files import check_place
+from massart.training.checkpoint import Saved, open_model, reading_with
+from massart.training.events import Watcher
+from massart.training.predictions import Sink
+from massart.training.resume import difference
+from massart.training.run import Training
+from massart.training.settings import Settings
+
+__all__ = ["is_complete", "open_training"]
+
+
+def open_training(
+    data: Sequence[str],
+    settings: Settings | None = None,
+    reading: Reading | None = None,
+    *,
+    model: Path | None = None,
+    initial: Path | None = None,
+    resume: bool = False,
+    predictions: Path | Sink | None = None,
+    as_scores: bool = False,
+    workers: int = 2,
+    watcher: Watcher | None = None,
+    stopped: Callable[[], int | None] = lambda: None,
+) -> Training:
+    r"""A training that is ready to run; nobody else can write its model until it has, or until its `release`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "rows.svm")
+    ...     _ = path.write_text("1 1:1\n-1 1:-1\n" * 50)
+    ...     summary = open_training([str(path)], model=Path(folder, "m.massart")).run()
+    >>> summary.rows, summary.mistakes <= 5
+    (100, True)
+    """
+    settings, reading = settings or Settings(), reading or Reading()
+    labels_given = reading.labels is not None
+    _check_places(data, model, predictions, resume=resume)
+    begin: Saved | None = None
+    if initial is not None:
+        begin = open_model(initial)
+        settings = settings.going_on(begin.meta.get("parameters", {}), str(initial))
+        reading = reading_with(begin.reading, reading, str(initial))
+    sources = find_sources(list(data))
+    _check_pipes(sources, settings)
+    reader = Reader(
+        sources,
+        reading,
+        workers=workers,
+        tags=predictions is not None,
+        find_labels=begin is None,
+    )
+    holdout = None
+    if isinstance(settings.holdout, str):
+        holdout = Reader(find_sources([settings.holdout]), reader.reading, workers=workers, find_labels=False)
+        if settings.passes > 1:
+            _once_only(holdout.sources, "the holdout is read again after every pass")
+    training = Training(
+        reader,
+        settings,
+        model=model,
+        begin=begin,
+        predictions=predictions,
+        as_scores=as_scores,
+        holdout=holdout,
+        labels_given=labels_given,
+        warnings=reader.doubts() if begin is None else [],
+        watcher=watcher,
+        stopped=stopped,
+    )
+    training.hold()
+    try:
+        _settle_checkpoint(training, watcher or Watcher(), resume=resume)
+    except BaseException:
+        training.release()
+        raise
+    for words in training.warnings:
+        (watcher or Watcher()).note(words)
+    return training
+
+
+def is_complete(training: Training, initial: Path | None = None) -> bool:
+    """Whether the model file is what this training would end with, and is whole.
+
+    A model that began with itself has changed since: then it is the rest that must agree.
+    """
+    model, checkpoint = training.model, training.checkpoint
+    if model is None or not model.is_file() or (training.has_predictions and checkpoint and checkpoint.exists()):
+        return False
+    try:
+        saved = open_model(model, mmap=True)
+    except (MassartError, OSError):
+        return False
+    now: dict[str, Any] = dict(training.identity)
+    runs = saved.runs or [{}]
+    if initial is not None and initial.exists() and initial.samefile(model):
+        now["initial"] = runs[-1].get("initial")
+    return bool(saved.meta.get("training", {}).get("complete")) and difference(runs[-1], now) is None
+
+
+def _settle_checkpoint(training: Training, watcher: Watcher, *, resume: bool) -> None:
+    """Go on from the checkpoint, or see to it that nobody will go on from one of another training."""
+    checkpoint, model = training.checkpoint, training.model
+    if checkpoint is None or model is None:
+        return
+    # A process that was killed while it wrote one of the two has left what it had written.
+    leftover = re.compile(rf"\.{re.escape(model.name)}(\.checkpoint)?\.[0-9a-f]{{8}}\.partial")
+    for path in model.parent.iterdir():
+        if leftover.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+    if not checkpoint.is_file():
+        return
+    if resume:
+        training.resume(open_model(checkpoint))
+        return
+    try:
+        same = difference(open_model(checkpoint, mmap=True).runs[-1], training.identity) is None
+    except (MassartError, LookupError, OSError):
+        same = False
+    if not same or training.has_predictions:
+        watcher.note(f"{checkpoint}, of a training that was not finished, is removed: this one begins again")
+        checkpoint.unlink()
+
+
+def _check_places(data: Sequence[str], model: Path | None, predictions: Path | Sink | None, *, resume: bool) -> None:
+    if resume and model is None:
+        raise InvalidParameterError("--resume needs -f MODEL, beside which the checkpoint lies")
+    written: list[tuple[Path, str]] = [(model, "the model")] if model is not None else []
+    if isinstance(predictions, Path):
+        written.append((predictions, "the predictions"))
+    for path, what in written:
+        check_place(path, what, devices=what == "the predictions")
+        if path.is_file() and any(Path(one).exists() and path.samefile(one) for one in data if one != "-"):
+            raise InvalidParameterError(f"{path} is what is to be read: give another name for {what}")
+    if len(written) == 2 and predictions == model:
+        raise InvalidParameterError(f"{model} cannot hold both the model and the predictions: give two names")
+
+
+def _check_pipes(sources: Sequence[Any], settings: Settings) -> None:
+    if settings.passes > 1:
+        _once_only(sources, f"{settings.passes} passes read it several times")
+    if isinstance(settings.holdout, int):
+        _once_only(sources, "a holdout is read again after the pass")
+
+
+def _once_only(sources: Sequence[Any], why: str) -> None:
+    for source in sources:
+        if source.is_pipe:
+            raise InvalidParameterError(f"{source.name} can be read only once, but {why}: write it to a file first")
