@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+from difflib import unified_diff
 from html.parser import HTMLParser
 from typing import Any, ClassVar
 
@@ -23,14 +24,15 @@ def number_of(text: str) -> float:
 
 
 def differences(golden: str, found: str) -> list[str]:
-    """Lines that differ: words exactly, whole numbers exactly, decimal fractions by more than their rounding allows.
+    """Nothing, or a diff: words exactly, whole numbers exactly, decimal fractions by more than their rounding allows.
 
     A fraction may differ by one part in a billion, or by one unit of its last printed digit: `exp`, `log` and sums
     of NumPy give another last digit on another processor.
     """
     old, new = golden.splitlines(), found.splitlines()
-    wrong = [f"- {a}\n+ {b}" for a, b in zip(old, new, strict=False) if not _same(a, b)]
-    return wrong + [f"- {line}" for line in old[len(new) :]] + [f"+ {line}" for line in new[len(old) :]]
+    if len(old) == len(new) and all(map(_same, old, new)):
+        return []
+    return list(unified_diff(old, new, "golden", "found", lineterm="", n=0))
 
 
 def _same(a: str, b: str) -> bool:
