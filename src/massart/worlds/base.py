@@ -81,8 +81,8 @@ class World(Simulation[Chunk, Round]):
     """
 
     letter: ClassVar[str] = ""
-    kind: ClassVar[str] = "world"
-    declared: ClassVar[tuple[str, ...]] = ("noise_rate", "margin", "dimension", "seed")
+    _kind: ClassVar[str] = "world"
+    _declared: ClassVar[tuple[str, ...]] = ("noise_rate", "margin", "dimension", "seed")
 
     noise_rate: float
     margin: float | None

@@ -72,8 +72,8 @@ class Simulation(ABC, Generic[AnyChunk, AnyRound]):
     name: ClassVar[str]
     description: ClassVar[str]
     adaptive: ClassVar[bool] = False
-    kind: ClassVar[str]  # how `repr` calls it
-    declared: ClassVar[tuple[str, ...]]  # the parameters that `repr` shows
+    _kind: ClassVar[str]  # how `repr` calls it
+    _declared: ClassVar[tuple[str, ...]]  # the parameters that `repr` shows
 
     def __init__(self, seed: Seed) -> None:
         try:
@@ -91,10 +91,6 @@ class Simulation(ABC, Generic[AnyChunk, AnyRound]):
     def play(self, rounds: int) -> RoundStream[AnyRound]:
         """Start a game of `rounds` rounds, shown one at a time."""
 
-    def take(self, rounds: int) -> AnyChunk:
-        """Give the first `rounds` rounds as one chunk; an adaptive world raises an error."""
-        return next(self.chunks(rounds, rounds))
-
     def _child(self, *key: int) -> np.random.SeedSequence:
         """Derive a seed: a function of the world's seed and the key, never of what was drawn before."""
         return np.random.SeedSequence(self._root.entropy, spawn_key=(*self._root.spawn_key, *key))
@@ -104,11 +100,11 @@ class Simulation(ABC, Generic[AnyChunk, AnyRound]):
         return np.random.default_rng(self._child(*key))
 
     def _parameters(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.declared}
+        return {name: getattr(self, name) for name in self._declared}
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{key}={value!r}" for key, value in self._parameters().items())
-        return f"<{self.kind} {self.name}: {inside}>"
+        return f"<{self._kind} {self.name}: {inside}>"
 
 
 class DrawnWorld(Simulation[AnyChunk, AnyRound]):
@@ -131,6 +127,10 @@ class DrawnWorld(Simulation[AnyChunk, AnyRound]):
         """Yield the first `rounds` rounds, `size` at a time, from the beginning at every call."""
         rounds = whole_number(self.name, "rounds", rounds, least=1)
         return _recut(self._blocks(rounds), whole_number(self.name, "size", size, least=1))
+
+    def take(self, rounds: int) -> AnyChunk:
+        """Give the first `rounds` rounds as one chunk."""
+        return next(self.chunks(rounds, rounds))
 
     def play(self, rounds: int) -> "DrawnStream[AnyChunk, AnyRound]":
         """Give the same rounds one at a time, to a loop that also plays adaptive worlds."""

@@ -60,8 +60,8 @@ class RewardWorld(Simulation[RewardChunk, RewardRound]):
     and target.
     """
 
-    kind: ClassVar[str] = "reward world"
-    declared: ClassVar[tuple[str, ...]] = ("arms", "gap", "margin", "dimension", "seed")
+    _kind: ClassVar[str] = "reward world"
+    _declared: ClassVar[tuple[str, ...]] = ("arms", "gap", "margin", "dimension", "seed")
     satisfies_model: ClassVar[bool] = True
 
     arms: int
@@ -98,6 +98,10 @@ class RewardWorld(Simulation[RewardChunk, RewardRound]):
     @abstractmethod
     def play(self, rounds: int) -> RewardStream:
         """Start a game of `rounds` rounds, shown one at a time."""
+
+    def take(self, rounds: int) -> RewardChunk:
+        """Give the first `rounds` rounds as one chunk; an adaptive world raises an error."""
+        return next(self.chunks(rounds, rounds))
 
     @property
     def _block(self) -> int:
