@@ -172,19 +172,19 @@ def test_a_search_for_names_ends_early(tmp_path, monkeypatch):
 def test_a_checkpoint_says_how_far_it_got(tmp_path):
     import shutil
 
-    from massart.training import Settings, Watcher, open_training
+    from massart.training import Settings, Callbacks, open_training
     from massart.training.settings import Every
 
     (tmp_path / "a.svm").write_text("1 1:1\n-1 1:-1\n" * 500)
     kept = tmp_path / "kept"
 
-    class Copier(Watcher):
+    class Copier(Callbacks):
         def measured(self, passed, rows, wrong):
             if passed == 1:
                 shutil.copy(tmp_path / "m.massart.checkpoint", kept)
 
     settings = Settings(passes=2, holdout=10, checkpoint=Every(rows=1))
-    open_training([str(tmp_path / "a.svm")], settings, model=tmp_path / "m.massart", watcher=Copier()).run()
+    open_training([str(tmp_path / "a.svm")], settings, model=tmp_path / "m.massart", callbacks=Copier()).run()
     result = run(kept)
     assert result.exit_code == 0, result.output
     assert "a checkpoint: " in result.stdout

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from massart.cli.outlets import Outlet
+from massart.cli.process import Outlet
 from massart.cli.progress_live import LiveProgress
 from massart.data.chunk import Flaw, Position
 from massart.training import Settings

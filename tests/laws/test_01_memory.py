@@ -20,8 +20,7 @@ from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
 from massart.learners.pool import Experts
 from massart.models.model_file import read_model, write_model
-from massart.models.opening import open_any
-from massart.models.saving import learner_from, model_of
+from massart.models.opening import learner_from, model_of, open_model
 from massart.training.predicting import predict_file
 from massart.training.start import open_training
 
@@ -77,7 +76,7 @@ def test_weights_of_another_shape(trained, tmp_path, shape):
     write_model(model, kind, meta, arrays | {"batch_weights": np.zeros(shape)})
     for opened in (
         lambda: predict_file(model, [str(table)], tmp_path / "answers", scores=True),
-        lambda: open_any(model),
+        lambda: open_model(model),
     ):
         with pytest.raises(ModelFileError):
             opened()

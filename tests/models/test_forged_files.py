@@ -9,8 +9,7 @@ import pytest
 from model_cases import GOOD, ONE, as_npy, described, forge, forge_frame, npy, refused
 
 from massart.errors import ModelFileError
-from massart.models.arrays import Piece
-from massart.models.folding import MOST_FOLDED
+from massart.models.arrays import MOST_FOLDED, Piece
 from massart.models.model_file import read_model, write_model
 
 

@@ -16,7 +16,7 @@ from massart.errors import InvalidParameterError, ModelFileError
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
 from massart.models.export import export_model
-from massart.models.opening import is_model_file, open_any
+from massart.models.opening import is_model_file, open_model
 from massart.training import Settings, open_training
 
 
@@ -198,7 +198,7 @@ def test_what_is_no_model(tmp_path):
         with pytest.raises(ModelFileError, match=r"m\.massart"):
             export_model(tmp_path / "m.massart", tmp_path / "m.json")
     with pytest.raises(ModelFileError, match="does not exist"):
-        open_any(tmp_path / "none")
+        open_model(tmp_path / "none")
     for name in ("m.txt", "-"):
         with pytest.raises(InvalidParameterError, match="a model is written to a"):
             export_model(tmp_path / "m.massart", name)

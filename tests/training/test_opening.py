@@ -9,7 +9,7 @@ from fake_reader import halfspace_rows, write_svmlight
 from massart import MassartClassifier, load, save
 from massart.data.schema import Reading
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
-from massart.training import Settings, Watcher, is_complete, open_training, predict_file
+from massart.training import Settings, Callbacks, is_complete, open_training, predict_file
 
 X, Y = halfspace_rows(400, 6)
 KNOWN = {"noise_rate": 0.1, "margin": 0.05}
@@ -107,16 +107,16 @@ def test_complete_or_not(rows, tmp_path):
 def test_a_new_training_does_not_leave_another_ones_checkpoint(rows, tmp_path):
     notes = []
 
-    class Notes(Watcher):
+    class Notes(Callbacks):
         def note(self, words):
             notes.append(words)
 
     model = tmp_path / "m"
     stopped = open_training([str(rows)], Settings(**KNOWN), model=model, stopped=After(1))
     assert stopped.run().checkpoint
-    open_training([str(rows)], Settings(**KNOWN), model=model, watcher=Notes())
+    open_training([str(rows)], Settings(**KNOWN), model=model, callbacks=Notes())
     assert stopped.checkpoint.exists()  # it is of the very same training
-    open_training([str(rows)], Settings(noise_rate=0.2, margin=0.1), model=model, watcher=Notes())
+    open_training([str(rows)], Settings(noise_rate=0.2, margin=0.1), model=model, callbacks=Notes())
     assert not stopped.checkpoint.exists()
     assert len(notes) == 1
     assert "this one begins again" in notes[0]

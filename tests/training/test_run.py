@@ -9,7 +9,7 @@ from massart import MassartClassifier
 from massart.data.schema import Reading
 from massart.errors import InvalidDataError
 from massart.kernels.door import Rows
-from massart.training import Settings, Training, Watcher
+from massart.training import Settings, Training, Callbacks
 
 X, Y = halfspace_rows()
 SPARSE = halfspace_rows(columns=100, density=0.1, seed=1)
@@ -131,7 +131,7 @@ def test_the_weights_of_the_best_pass_are_kept():
     assert summary.holdout_error == errors[best] / apart.sum()
 
 
-class Notes(Watcher):
+class Notes(Callbacks):
     def __init__(self):
         self.steps, self.flaws, self.measures, self.begun = [], [], [], 0
 
@@ -152,7 +152,7 @@ def test_whoever_watches_hears_of_everything():
     notes = Notes()
     flaws = [(3, "index 0; svmlight counts from 1"), (70, "label 'x' is no number"), (71, "label 'y' is no number")]
     reader = FakeReader(X, Y, flaws=flaws, size=50)
-    summary = Training(reader, Settings(**KNOWN, passes=2, holdout=4), watcher=notes).run()
+    summary = Training(reader, Settings(**KNOWN, passes=2, holdout=4), callbacks=notes).run()
     assert [flaw.line for flaw in notes.flaws] == [7, 141, 143]  # of the first pass only
     assert summary.flaws == {"index 0": 1, "label ... is no number": 2}
     assert notes.begun == 2

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from massart.cli._command import plain_console, reporting
-from massart.cli.outlets import Outlet
+from massart.cli.process import Outlet
 
 
 def inspect(

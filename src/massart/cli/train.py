@@ -14,9 +14,7 @@ import typer
 
 from massart.cli import reading_options as options
 from massart.cli._command import reporting
-from massart.cli.outlets import Outlet, leave
-from massart.cli.signals import Stop
-from massart.cli.start import quick_start
+from massart.cli.process import Outlet, Stop, leave, quick_start
 from massart.errors import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -231,7 +229,7 @@ def _run(plan: _Plan, stop: Stop) -> int:
     from massart.training import is_complete, open_training
 
     out, err = Outlet(sys.stdout), Outlet(sys.stderr, careless=True)
-    watcher, live = _watcher(plan, err)
+    callbacks, live = _callbacks(plan, err)
     output = None if plan.predictions is None else out if plan.predictions == "-" else Path(plan.predictions)
     training = open_training(
         plan.data,
@@ -243,7 +241,7 @@ def _run(plan: _Plan, stop: Stop) -> int:
         predictions=output,
         as_scores=plan.scores,
         workers=plan.threads,
-        watcher=watcher,
+        callbacks=callbacks,
         stopped=stop,
     )
     try:
@@ -260,14 +258,14 @@ def _run(plan: _Plan, stop: Stop) -> int:
     return 0 if summary.stopped is None else 128 + summary.stopped
 
 
-def _watcher(plan: _Plan, err: Outlet) -> tuple[Any, Any]:
-    """Who shows the progress, and what to hold while it is shown."""
-    from massart.cli.progress_table import Pace, ProgressTable
-    from massart.training import Watcher
+def _callbacks(plan: _Plan, err: Outlet) -> tuple[Any, Any]:
+    """What shows the progress, and what to hold while it is shown."""
+    from massart.cli.progress import Pace, ProgressTable
+    from massart.training import Callbacks
 
     pace = Pace() if plan.progress is None else Pace.parse(plan.progress)
     if plan.quiet:
-        return Watcher(), nullcontext()
+        return Callbacks(), nullcontext()
     if plan.progress is None and sys.stderr.isatty():
         from rich.console import Console
 

@@ -6,13 +6,9 @@ from typing import Any
 
 from massart.errors import InvalidParameterError
 from massart.learners.choosing import check_choice, choose_learner
-from massart.learners.drift import Drifting
-from massart.learners.halfspace import Halfspace
-from massart.learners.pool import Experts
+from massart.models.opening import Learner
 
-__all__ = ["Every", "Learner", "Settings"]
-
-Learner = Halfspace | Experts | Drifting
+__all__ = ["Every", "Settings"]
 
 _MOST = 10**15  # rows or seconds: nobody waits longer
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -68,9 +64,9 @@ class Settings:
     passes: int = 1
     holdout: int | str | None = None  # every n-th row is never learned but measures the error; or a file that does
     checkpoint: Every = Every(seconds=300.0)
-    strict: bool = False  # stop at the first row with a flaw instead of leaving it out
+    strict: bool = False  # stop at the first malformed row instead of leaving it out
     strict_resume: bool = False  # go on only if every byte of the data is the same, not only of samples of it
-    given: frozenset[str] = frozenset()  # names that somebody asked for, though with the usual value
+    given: frozenset[str] = frozenset()  # names that were given, though with the default value
 
     def __post_init__(self) -> None:
         check_choice(
@@ -87,7 +83,7 @@ class Settings:
             raise InvalidParameterError(f"holdout: give at most {_MOST:g}")
         if isinstance(self.holdout, int) and self.holdout < 2:
             raise InvalidParameterError(
-                f"holdout={self.holdout}: give 2 or more to keep every so-manieth row apart, or the name of a file"
+                f"holdout={self.holdout}: give 2 or more to keep every n-th row apart, or the name of a file"
             )
         if not 0 <= self.seed < 2**32:
             raise InvalidParameterError(f"seed={self.seed}: give a whole number from 0 to 2**32 - 1")
@@ -102,7 +98,7 @@ class Settings:
         return own | {"passes": self.passes, "random_state": self.seed}
 
     def options(self) -> dict[str, Any]:
-        """All that has a say in what the model will be."""
+        """All that the model depends on."""
         return {name: getattr(self, name) for name in (*_LEARNER, "passes", "holdout")}
 
     def going_on(self, parameters: dict[str, Any], model: str) -> "Settings":
