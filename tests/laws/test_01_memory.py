@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import processes
 import pytest
+from massart.training.predicting import predict_file
 from scipy import sparse
 
 import massart
 from massart import MassartClassifier
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError, ModelFileError
 from massart.kernels.door import FiniteRows, Rows
 from massart.learners.drift import Drifting
@@ -21,7 +22,6 @@ from massart.learners.halfspace import Halfspace
 from massart.learners.pool import Experts
 from massart.models.model_file import read_model, write_model
 from massart.models.opening import learner_from, model_of, open_model
-from massart.training.predicting import predict_file
 from massart.training.start import open_training
 
 LEARNERS = {
@@ -50,7 +50,7 @@ def trained(tmp_path):
     lines = [f"{int(x[0] > 0)},{x[0]:.3f},{x[1]:.3f},{x[2]:.3f}" for x in rng.normal(size=(200, 3))]
     table.write_text("\n".join(["label,a,b,c", *lines]) + "\n")
     model = tmp_path / "m.massart"
-    open_training([str(table)], reading=Reading(label="label"), model=model).run()
+    open_training([str(table)], reading=Schema(label="label"), model=model).run()
     return model, table
 
 

@@ -8,7 +8,7 @@ from command_cases import KNOWN, massart, trained, write_svmlight
 
 from massart import load
 from massart.errors import ModelFileError
-from massart.training import Every, Settings, Callbacks, open_training
+from massart.training import Callbacks, Every, Settings, open_training
 
 LEARNERS = [KNOWN, {}, {"horizon": 50.0}]
 POISONS = [np.inf, -np.inf, np.nan]

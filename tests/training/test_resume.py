@@ -11,7 +11,7 @@ from massart import load
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.training import Every, Settings, Training
 from massart.training import run as run_module
-from massart.training.checkpoint import open_model
+from massart.training.resume import open_trained
 
 X, Y = halfspace_rows(500, 90, density=0.2)
 TAGS = [f"t{number}" if number % 3 else "" for number in range(len(Y))]
@@ -61,7 +61,7 @@ def test_stopped_again_and_again_it_ends_with_the_same_bytes(tmp_path, learner, 
             stopped=After(looks),
         )
         if training.checkpoint.exists():
-            training.resume(open_model(training.checkpoint))
+            training.resume(open_trained(training.checkpoint))
         summary = training.run()
         if summary.stopped is None:
             break
@@ -106,7 +106,7 @@ def test_a_process_that_dies_goes_on_from_its_last_checkpoint(tmp_path, monkeypa
     with pytest.raises(DeadError):
         training.run()
     again = Training(reader(), settings, model=folder / "m.massart", predictions=folder / "p.txt", as_scores=True)
-    again.resume(open_model(again.checkpoint))
+    again.resume(open_trained(again.checkpoint))
     assert again.progress.learned == 3 * 120  # chunks of 30 rows: a checkpoint is due after each fourth
     again.run()
     assert ((folder / "m.massart").read_bytes(), (folder / "p.txt").read_bytes()) == whole
@@ -145,7 +145,7 @@ def test_death_at_the_very_end(tmp_path, monkeypatch, dies_before):
             training.run()
     assert training.checkpoint.exists()
     again = Training(reader(), settings, **places)
-    again.resume(open_model(again.checkpoint))
+    again.resume(open_trained(again.checkpoint))
     assert again.run().rows == len(Y)
     assert ((folder / "m.massart").read_bytes(), (folder / "p.txt").read_bytes()) == whole
     assert sorted(path.name for path in folder.iterdir()) == ["m.massart", "p.txt"]
@@ -154,7 +154,7 @@ def test_death_at_the_very_end(tmp_path, monkeypatch, dies_before):
 def stopped_training(folder, settings, **options):
     training = Training(reader(), settings, model=folder / "m.massart", stopped=After(7), **options)
     assert training.run().checkpoint == str(folder / "m.massart.checkpoint")
-    return open_model(folder / "m.massart.checkpoint")
+    return open_trained(folder / "m.massart.checkpoint")
 
 
 def test_another_training_is_refused_with_what_differs(tmp_path):
@@ -200,7 +200,7 @@ def test_strict_leaves_the_checkpoint_and_its_predictions_as_they_were(tmp_path)
     training.reader.flaws = [(400, "index 0")]
     with pytest.raises(InvalidDataError, match="line 801"):
         training.run()
-    saved = open_model(training.checkpoint)
+    saved = open_trained(training.checkpoint)
     assert (tmp_path / "p.txt.partial").stat().st_size == saved.meta["progress"]["predictions"] > 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.massart.checkpoint", "p.txt.partial"]
 
@@ -208,7 +208,7 @@ def test_strict_leaves_the_checkpoint_and_its_predictions_as_they_were(tmp_path)
 def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(tmp_path, monkeypatch):
     notes = []
     training = Training(reader(), Settings(checkpoint=Every(rows=100)), model=tmp_path / "m.massart")
-    training._watcher.note = notes.append
+    training._callbacks.note = notes.append
     write = training._write
 
     def full(path, *, complete):

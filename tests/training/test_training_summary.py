@@ -22,7 +22,7 @@ def summary(**changes):
         "noise_rate": 0.1,
         "features": 7,
         "columns": 8,
-        "flaws": {},
+        "row_errors": {},
         "unlabelled": 0,
         "weightless": 0,
         "held_out": 0,
@@ -54,8 +54,8 @@ def test_the_facts():
 
 
 def test_what_was_left_out_and_why():
-    flaws = {"index 0": 2, "label ... is no number": 1500}
-    assert said(flaws=flaws, unlabelled=3, weightless=4)["left out"] == (
+    errors = {"index 0": 2, "label ... is no number": 1500}
+    assert said(row_errors=errors, unlabelled=3, weightless=4)["left out"] == (
         "3 without a label; 4 of importance 0; 1,500: label ... is no number; 2: index 0"
     )
 
@@ -92,8 +92,8 @@ def test_rows_kept_apart():
 
 
 def test_as_json():
-    found = json.loads(json.dumps(summary(holdout=((50, 5),), best_pass=1, flaws={"index 0": 2}).as_dict()))
-    assert (found["error"], found["holdout_error"], found["flawed"]) == (0.123, 0.1, 2)
+    found = json.loads(json.dumps(summary(holdout=((50, 5),), best_pass=1, row_errors={"index 0": 2}).as_dict()))
+    assert (found["error"], found["holdout_error"], found["rows_with_errors"]) == (0.123, 0.1, 2)
     assert found["certificate"]["verdict"] == "within the bound"
     assert found["certificate"]["sentence"] == BOUND.sentence
     assert (found["constant"], found["constant_error"]) == ("no", 0.4)

@@ -95,17 +95,17 @@ def _convert(given: list[str], out: str, to: str, asked: dict[str, Any], how: di
             err.say(f"{_NAME}: {weights:,} weights that are not 0 written to {out}")
         return
     from massart.cli.progress import row_progress
-    from massart.data.schema import Reading
+    from massart.data.schema import Schema
     from massart.data.writers.write_converted import convert_rows
 
-    reading = Reading(**{name: value for name, value in asked.items() if value is not None})
+    schema = Schema(**{name: value for name, value in asked.items() if value is not None})
     with row_progress(err, _NAME, quiet=quiet, to_stdout=out == "-") as callbacks:
         found = convert_rows(
             given,
             out,
-            reading,
+            schema,
             to=to,
-            on_flaw=callbacks.row_error,
+            on_error=callbacks.row_error,
             on_rows=callbacks.advanced,
             on_doubt=callbacks.note,
             **how,

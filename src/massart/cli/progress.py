@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from massart.cli.process import Outlet
-from massart.data.chunk import Flaw
+from massart.data.chunk import RowError
 from massart.errors import InvalidParameterError
 from massart.training.progress import Callbacks, Measured, Step
 from massart.training.run import Training
@@ -79,7 +79,7 @@ class Messages(Callbacks):
         """A line of its own."""
         self._out.say(f"{self._name}: {words}")
 
-    def row_error(self, error: Flaw) -> None:
+    def row_error(self, error: RowError) -> None:
         """The first ones only: every row of a file may be malformed."""
         self._errors += 1
         if self._errors <= _SHOWN:

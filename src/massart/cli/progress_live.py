@@ -108,7 +108,7 @@ class LiveProgress(Messages):
         if done is not None and None not in sizes:
             speed += f", {done * sum(sizes) / seconds / 1e6:,.1f} MB/s"
         facts.add_row("rows", Text(f"{progress.rounds:,}"), Text(speed, style="cyan"))
-        facts.add_row("error", *self._errors(progress, now))
+        facts.add_row("error", *self._error_words(progress, now))
         if progress.rows_with_errors:
             facts.add_row("left out", Text(f"{progress.rows_with_errors:,} rows with errors", style="yellow"), "")
         pace = None if not done else seconds / done
@@ -118,7 +118,7 @@ class LiveProgress(Messages):
             bound.add_row("bound", Text(certificate.sentence, style=_STYLES[certificate.verdict]))
         return Group(_head(training, fraction, pace), facts, bound)
 
-    def _errors(self, progress: Progress, now: float) -> tuple[Text, Text]:
+    def _error_words(self, progress: Progress, now: float) -> tuple[Text, Text]:
         weight, wrong = sums = Sums(progress.weight, progress.wrong)
         self._past.append((now, sums))
         while now - self._past[0][0] > _RECENT and len(self._past) > 2:

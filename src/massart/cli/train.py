@@ -18,7 +18,7 @@ from massart.cli.process import Outlet, Stop, leave, quick_start
 from massart.errors import InvalidParameterError
 
 if TYPE_CHECKING:
-    from massart.data.schema import Reading
+    from massart.data.schema import Schema
     from massart.training import Settings, Summary
 
 _NAME = "massart train"
@@ -143,7 +143,7 @@ def train(
     with Stop() as stop, reporting(_NAME, stop, "stopped before anything was learned"):
         plan = _Plan(
             data=_data(data),
-            reading=options.asked_reading(
+            schema=options.asked_reading(
                 data_format,
                 labels,
                 ignore,
@@ -180,7 +180,7 @@ def train(
 
 class _Plan(NamedTuple):
     data: list[str]
-    reading: dict[str, Any]
+    schema: dict[str, Any]
     learner: dict[str, Any]
     passes: int
     holdout: str | None
@@ -213,10 +213,10 @@ class _Plan(NamedTuple):
             given=frozenset(self.learner),
         )
 
-    def asked_reading(self) -> "Reading":
-        from massart.data.schema import Reading
+    def asked_reading(self) -> "Schema":
+        from massart.data.schema import Schema
 
-        return Reading(**{name: value for name, value in self.reading.items() if value is not None})
+        return Schema(**{name: value for name, value in self.schema.items() if value is not None})
 
 
 def _run(plan: _Plan, stop: Stop) -> int:

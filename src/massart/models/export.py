@@ -158,9 +158,9 @@ def _onnx_bytes(opened: OpenedModel) -> bytes:
     The score is w.x + c of each row or, of more than two classes, (rows, classes): the highest one answers. Labels are
     whole numbers or text, as they were learned; any others become text. Weights are rounded to float32.
     """
-    if opened.reading is not None and opened.reading.crossings:
+    if opened.schema is not None and opened.schema.crossings:
         raise InvalidParameterError(
-            f"{opened.path} crosses namespaces ({', '.join(opened.reading.crossings)}), which an ONNX graph of the "
+            f"{opened.path} crosses namespaces ({', '.join(opened.schema.crossings)}), which an ONNX graph of the "
             "columns cannot: convert the data with the same -q and --cubic first, and train on that"
         )
     if opened.weights.size > _MOST_WEIGHTS:
@@ -179,9 +179,7 @@ def _onnx_bytes(opened: OpenedModel) -> bytes:
     labels, of_text = _labels(opened.classes)
     initial = [arrays.from_array(weights[:-1], "weights"), arrays.from_array(weights[-1], "constants")]
     initial.append(
-        helper.make_tensor(
-            "labels", types.STRING, [len(labels)], [label.encode(errors=_ESCAPED) for label in labels]
-        )
+        helper.make_tensor("labels", types.STRING, [len(labels)], [label.encode(errors=_ESCAPED) for label in labels])
         if of_text
         else arrays.from_array(np.array(labels, np.int64), "labels")
     )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import ModelFileError
 from massart.kernels.states import check_arrays
 from massart.learners.drift import Drifting
@@ -25,7 +25,7 @@ from massart.learners.keys import key_path, read_key
 from massart.learners.multiclass import OneVsRest
 from massart.learners.pool import Experts
 from massart.models.headers import check_header
-from massart.models.model_file import read_header, read_model, read_parts
+from massart.models.model_file import read_model, read_parts
 
 if TYPE_CHECKING:
     from massart.learners.bandit import MonotoneBandit
@@ -92,7 +92,7 @@ class OpenedModel:
         kind = header["kind"]
         try:
             opened = cls(path, header, arrays, *_learned(kind, header["meta"], arrays))
-            _ = opened.reading
+            _ = opened.schema
         except UNFIT as error:
             raise ModelFileError(f"{path} does not hold a {kind} that fits together: {error_words(error)}") from None
         return opened
@@ -108,11 +108,11 @@ class OpenedModel:
         return dict(self.header["meta"])
 
     @cached_property
-    def reading(self) -> Reading | None:
+    def schema(self) -> Schema | None:
         """How files were read, if it learned from files."""
         if "reading" not in self.meta:
             return None
-        return Reading.from_dict(self.meta["reading"], width=self.meta["n_features_in"])
+        return Schema.from_dict(self.meta["reading"], width=self.meta["n_features_in"])
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
@@ -126,18 +126,18 @@ class OpenedModel:
         """One for each column, if columns have names."""
         if "feature_names_in" in self.meta:
             return tuple(self.meta["feature_names_in"])
-        if self.reading is None or self.reading.bits is not None or self.reading.columns is None:
+        if self.schema is None or self.schema.bits is not None or self.schema.columns is None:
             return None
-        return self.reading.columns if len(self.reading.columns) == self.weights.shape[1] - 1 else None
+        return self.schema.columns if len(self.schema.columns) == self.weights.shape[1] - 1 else None
 
     @property
     def naming(self) -> Literal["name", "index", "hash", "column"]:
         """How columns are called: by name, by the index of svmlight, by hash, by number from 0."""
         if self.names is not None:
             return "name"
-        if self.reading is None:
+        if self.schema is None:
             return "column"
-        return "hash" if self.reading.bits is not None else "index"
+        return "hash" if self.schema.bits is not None else "index"
 
     def key(self, column: int) -> str:
         """What a column is called in a file."""
@@ -176,7 +176,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def is_model_file(path: str | os.PathLike[str]) -> bool:
-    """Whether the first bytes are those of a model file, or the whole is a zip with a header.
+    """Whether the first bytes are those of a model file.
 
     >>> is_model_file("/dev/null")
     False
@@ -186,15 +186,7 @@ def is_model_file(path: str | os.PathLike[str]) -> bool:
         return False
     with place.open("rb") as file:
         start = file.read(64)
-    if not start.startswith(_ZIP):
-        return False
-    if b"header.json" in start:
-        return True
-    try:
-        read_header(place)
-    except ModelFileError:
-        return False
-    return True
+    return start.startswith(_ZIP) and b"header.json" in start
 
 
 def model_of(place: str, kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:

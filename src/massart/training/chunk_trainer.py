@@ -239,9 +239,9 @@ class ChunkTrainer:
 
 def row_errors(part: Chunk, *, strict: bool) -> Any:
     """The errors of rows that were left out; with `strict`, the first one is raised."""
-    if strict and part.flaws:
-        raise InvalidDataError(f"{part.flaws[0]} (without strict the row would be left out)")
-    return part.flaws
+    if strict and part.errors:
+        raise InvalidDataError(f"{part.errors[0]} (without strict the row would be left out)")
+    return part.errors
 
 
 def with_columns(weights: NDArray[np.float64], width: int) -> NDArray[np.float64]:

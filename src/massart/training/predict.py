@@ -51,7 +51,7 @@ class Predicted:
         self.rows += len(part)
         self.labelled += int(np.count_nonzero(labelled))
         self.mistakes += int(np.count_nonzero(labelled & ((scores >= 0.0) != (part.y > 0))))
-        self.rows_with_errors += len(part.flaws)
+        self.rows_with_errors += len(part.errors)
 
 
 def predict_file(
@@ -65,23 +65,23 @@ def predict_file(
     workers: int = 2,
     callbacks: Callbacks | None = None,
 ) -> Predicted:
-    """Write a label, or the score w.x + c, for every row; the model's own reading says what its columns are.
+    """Write a label, or the score w.x + c, for every row; the model's own schema says what its columns are.
 
     A score of 0 or more means the positive label. Columns that the model has never met count for nothing.
     """
     callbacks = callbacks or Callbacks()
     saved = open_trained(model, mmap=True)
     weights = np.array(saved.model.weights[0])
-    classes, reading = saved.model.classes, saved.reading
-    if saved.model.reading is None and isinstance(classes[0], str):
-        reading = replace(reading, labels=None)  # whatever labels the rows may have, they need not be these
-    if data_format is not None and data_format != reading.format:
-        reading = replace(reading, format=data_format, header=None, separator=None)
+    classes, schema = saved.model.classes, saved.schema
+    if saved.model.schema is None and isinstance(classes[0], str):
+        schema = replace(schema, labels=None)  # whatever labels the rows may have, they need not be these
+    if data_format is not None and data_format != schema.format:
+        schema = replace(schema, format=data_format, header=None, separator=None)
     if isinstance(out, Path):
         check_place(out, "the predictions")
-    reader = Reader(find_sources(list(data)), reading, workers=workers, labelled=False, tags=True)
-    if reader.reading.width is not None:
-        check_width(reader.reading.width, weights.size - 1)
+    reader = Reader(find_sources(list(data)), schema, workers=workers, labelled=False, tags=True)
+    if reader.schema.width is not None:
+        check_width(reader.schema.width, weights.size - 1)
     sink = PredictionFile(out) if isinstance(out, Path) else out
     found = Predicted()
     try:
@@ -110,8 +110,8 @@ class PredictionLines:
     A score that is NaN means that the row was left out. A tag of the row stands after its prediction.
 
     >>> from massart.data.formats.text_format import parse_block
-    >>> from massart.data.schema import Reading
-    >>> chunk = parse_block(b"1 |f a\n1 'x7 |f a\n1 |f a:\n-1 |f b\n", Reading("vw", bits=18))
+    >>> from massart.data.schema import Schema
+    >>> chunk = parse_block(b"1 |f a\n1 'x7 |f a\n1 |f a:\n-1 |f b\n", Schema("vw", bits=18))
     >>> lines = PredictionLines(("no", "yes"))
     >>> lines.add(chunk, np.array([0.5, -1.0, np.nan]))
     >>> lines.text()
@@ -130,7 +130,7 @@ class PredictionLines:
         """One line per row, an empty one for each row with an error."""
         scores = np.concatenate([own for _, own in self._parts]) if self._parts else np.empty(0)
         tags = [tag for part, own in self._parts for tag in (part.tags or [""] * own.size)]
-        errors = [error.line for part, _ in self._parts for error in part.flaws]
+        errors = [error.line for part, _ in self._parts for error in part.errors]
         if errors:
             places = np.searchsorted(np.concatenate([part.lines for part, _ in self._parts]), sorted(errors))
             scores = np.insert(scores, places, np.nan)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.chunk import Chunk, Flaw, Position
+from massart.data.chunk import Chunk, Position, RowError
 from massart.errors import ModelFileError
 
 if TYPE_CHECKING:
@@ -96,17 +96,19 @@ class Progress:
         mistakes = [measured.mistakes for measured in self.holdout if measured.rows]
         return mistakes.index(min(mistakes)) + 1 if mistakes else None
 
-    def count_error(self, error: Flaw) -> None:
+    def count_error(self, error: RowError) -> None:
         """Count it among those of its kind.
 
         >>> progress = Progress()
         >>> for found in ("'x'", "'y'"):
-        ...     progress.count_error(Flaw("a.svm", 1, 3, f"expected a number, found {found}"))
+        ...     progress.count_error(RowError("a.svm", 1, 3, f"expected a number, found {found}"))
         >>> progress.row_errors
         {'expected a number, found ...': 2}
         """
         # What is quoted differs between two errors of a kind, unless it is a sign; advice comes after a semicolon.
-        kind = _QUOTED.sub(lambda found: "..." if re.search(r"\w", found[0]) else found[0], error.words).split("; ")[0]
+        kind = _QUOTED.sub(lambda found: "..." if re.search(r"\w", found[0]) else found[0], error.message).split("; ")[
+            0
+        ]
         if kind not in self.row_errors and len(self.row_errors) >= _MOST_KINDS:
             kind = "other errors"
         self.row_errors[kind] = self.row_errors.get(kind, 0) + 1
@@ -134,9 +136,13 @@ class Step:
     wrong: NDArray[np.bool_]
     weight: NDArray[np.float64]
 
+    def row(self, place: int) -> int:
+        """Where the row at a place of the order stands in the part."""
+        return place if self.order is None else int(self.order[place])
+
     def features(self, place: int) -> int:
-        """Values other than 0 of the row at a place of the order."""
-        row = place if self.order is None else int(self.order[place])
+        """Its values other than 0."""
+        row = self.row(place)
         if self.part.is_sparse:
             indptr = self.part.rows[2]
             return int(indptr[row + 1]) - int(indptr[row])
@@ -155,7 +161,7 @@ class Callbacks:
     def advanced(self, rows: int, fraction: float | None) -> None:
         """So many rows were predicted or converted, and this share of the input was read, if that is known."""
 
-    def row_error(self, error: Flaw) -> None:
+    def row_error(self, error: RowError) -> None:
         """A row was left out."""
 
     def measured(self, passed: int, measured: Measured) -> None:

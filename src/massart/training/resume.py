@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart import __version__
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.kernels.states import check_arrays
 from massart.models.headers import printable
@@ -42,7 +42,7 @@ class TrainedModel:
     """A classifier of two classes in a file, checked."""
 
     model: OpenedModel
-    reading: Reading  # how its rows were read; of a model that learned from arrays, what its labels say about it
+    schema: Schema  # how its rows were read; of a model that learned from arrays, what its labels say about it
     again: Learner | None
     kept: NDArray[np.float64] | None
 
@@ -57,19 +57,19 @@ class TrainedModel:
         if len(classes) != 2:
             raise ModelFileError(f"{path} has {len(classes)} classes: the command line takes two")
         usual = set(classes) in ({-1, 1}, {0, 1})
-        reading = model.reading or Reading(labels=None if usual else (str(classes[0]), str(classes[1])))
+        schema = model.schema or Schema(labels=None if usual else (str(classes[0]), str(classes[1])))
         own = {name.removeprefix(AGAIN): array for name, array in arrays.items() if name.startswith(AGAIN)}
         width = meta["n_features_in"]
         try:
             again = learner_from(meta["learner"], own) if own else None
-            widths = {width, width if again is None else again.n_features, reading.width or width}
+            widths = {width, width if again is None else again.n_features, schema.width or width}
             if len(widths) > 1:
                 raise ModelFileError(f"its parts are of {' and '.join(map(str, sorted(widths)))} columns")
             if KEPT in arrays:
                 check_arrays(arrays, {KEPT: (min(arrays[KEPT].size, width + 1),)})
         except (TypeError, ValueError, OverflowError) as error:
             raise ModelFileError(f"{path} does not hold a classifier that fits together: {error}") from None
-        return cls(model, reading, again, arrays.get(KEPT))
+        return cls(model, schema, again, arrays.get(KEPT))
 
     @property
     def runs(self) -> list[dict[str, Any]]:
@@ -133,7 +133,7 @@ def open_trained(path: Path, *, mmap: bool = False) -> TrainedModel:
 def write_trained(
     path: Path,
     trainer: ChunkTrainer,
-    reading: Reading,
+    schema: Schema,
     classes: list[Any],
     training: dict[str, Any],
     *,
@@ -147,7 +147,7 @@ def write_trained(
         "learner": name,
         "n_iter": trainer.settings.passes,
         "n_features_in": trainer.width,
-        "reading": reading.as_dict(),
+        "reading": schema.as_dict(),
         "training": training,
     }
     if checkpoint:
@@ -162,26 +162,26 @@ def write_trained(
     write_model(path, "classifier", meta, arrays)
 
 
-def class_values(reading: Reading) -> list[Any]:
-    """The two classes of a reading, as numbers if both are.
+def class_values(schema: Schema) -> list[Any]:
+    """The two classes of a schema, as numbers if both are.
 
-    >>> class_values(Reading()), class_values(Reading(labels=("0", "1"))), class_values(Reading(labels=("no", "yes")))
+    >>> class_values(Schema()), class_values(Schema(labels=("0", "1"))), class_values(Schema(labels=("no", "yes")))
     ([-1, 1], [0, 1], ['no', 'yes'])
     """
-    if reading.labels is None:
+    if schema.labels is None:
         return [-1, 1]
     for number in (int, float):
         try:
-            return [number(label) for label in reading.labels]
+            return [number(label) for label in schema.labels]
         except ValueError:
             continue
-    return list(reading.labels)
+    return list(schema.labels)
 
 
 def identity(
     sources: Sequence[Any],
     settings: Settings,
-    reading: Reading,
+    schema: Schema,
     initial: str | None,
     others: Sequence[Any] = (),
     *,
@@ -194,7 +194,7 @@ def identity(
 
     >>> from types import SimpleNamespace
     >>> data = SimpleNamespace(name="a.svm", size=420, path=None, is_pipe=True)
-    >>> found = identity([data], Settings(passes=2), Reading("svmlight"), None)
+    >>> found = identity([data], Settings(passes=2), Schema("svmlight"), None)
     >>> found["sources"], found["content"], found["options"]["passes"], found["reading"]
     ([['a.svm', 420]], [None], 2, {'format': 'svmlight'})
     """
@@ -204,7 +204,7 @@ def identity(
         "sources": [[source.name, source.size] for source in sources],
         "content": [_content(source, share, whole=settings.strict_resume) for source in every] if with_content else [],
         "options": settings.options(),
-        "reading": reading.as_dict(),
+        "reading": schema.as_dict(),
         "initial": initial,
     }
     if others:

@@ -79,16 +79,16 @@ class Training:
     ) -> None:
         self.reader, self.settings, self.model = reader, settings, model
         self._callbacks = callbacks or Callbacks()
-        self.trainer = ChunkTrainer(settings, None, reader.reading.width, self._callbacks)
+        self.trainer = ChunkTrainer(settings, None, reader.schema.width, self._callbacks)
         if begin is not None:
             begin.restore(self.trainer)
         self.progress.width = self.trainer.width
         self.progress.output = output_name(predictions, as_scores=as_scores)
-        self.classes = class_values(reader.reading) if begin is None else list(begin.model.classes)
+        self.classes = class_values(reader.schema) if begin is None else list(begin.model.classes)
         self._runs = [] if begin is None else begin.runs
         others = [*reader.label_files(), *(() if holdout is None else (*holdout.sources, *holdout.label_files()))]
         name = None if begin is None else begin.model.digest
-        self.identity = identity(reader.sources, settings, reader.reading, name, others, with_content=model is not None)
+        self.identity = identity(reader.sources, settings, reader.schema, name, others, with_content=model is not None)
         self._locks = [] if model is None else [OutputLock(model), OutputLock(_checkpoint(model))]
         self._predictions, self._as_scores = predictions, as_scores
         self._sink: Sink | None = None
@@ -176,7 +176,7 @@ class Training:
                 self.trainer.measure(chunk)
             else:
                 self._learn(chunk)
-            if reader.reading.format in _TEXTS:
+            if reader.schema.format in _TEXTS:
                 same = chunk.end.source == progress.position.source
                 work.size += chunk.end.offset - (progress.position.offset if same else 0)
             progress.position = chunk.end
@@ -254,7 +254,7 @@ class Training:
     def _labels_seen(self) -> str:
         """Which labels there were, how often, and what to do about them."""
         progress = self.progress
-        negative, positive = label_words(self.reader.reading)
+        negative, positive = label_words(self.reader.schema)
         seen = {negative: progress.learned - progress.positive, positive: progress.positive}
         others = progress.unknown_labels.items()
         counts = [*((label, count) for label, count in seen.items() if count), *others]
@@ -288,7 +288,7 @@ class Training:
     def _write(self, path: Path, *, complete: bool) -> None:
         run = {**self.identity, **{name: getattr(self.progress, field) for name, field in _COUNTS.items()}}
         training = {"complete": complete, "runs": [*self._runs, run]}
-        write_trained(path, self.trainer, self.reader.reading, self.classes, training, checkpoint=not complete)
+        write_trained(path, self.trainer, self.reader.schema, self.classes, training, checkpoint=not complete)
 
     def _try_checkpoint(self) -> bool:
         """Write a checkpoint; where that fails, say so and go on: the training is worth more."""
@@ -308,7 +308,7 @@ class Training:
     def _finish(self) -> None:
         """Write the model, then let go of what was only needed on the way."""
         if self.model is not None:
-            self.trainer.trim(self.reader.reading.width or self.progress.width)
+            self.trainer.trim(self.reader.schema.width or self.progress.width)
             if isinstance(self._sink, PredictionFile):
                 self._try_checkpoint()  # the predictions get their name after the model: until then it is not over
             self._write(self.model, complete=True)
@@ -330,13 +330,13 @@ class Training:
         learning = max(seconds - compiling, 1e-9)
         sizes = [source.size for source in self.reader.sources]
         read = work.size
-        if self.reader.reading.format not in _TEXTS and None not in sizes:
+        if self.reader.schema.format not in _TEXTS and None not in sizes:
             read = sum(sizes) * self.settings.passes
         return Summary(
             rows=progress.learned,
             mistakes=progress.mistakes,
             positive=progress.positive,
-            labels=label_words(self.reader.reading),
+            labels=label_words(self.reader.schema),
             answers=self._names,
             passes=progress.passed,
             certificate=learner.certificate() if learner is not None else None,

@@ -8,7 +8,7 @@ from typing import Any
 
 from massart.data.io.sources import find_sources
 from massart.data.reader import Reader
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidParameterError, MassartError
 from massart.files import check_place
 from massart.training.predict import Sink
@@ -23,7 +23,7 @@ __all__ = ["is_complete", "open_training"]
 def open_training(
     data: Sequence[str],
     settings: Settings | None = None,
-    reading: Reading | None = None,
+    schema: Schema | None = None,
     *,
     model: Path | None = None,
     initial: Path | None = None,
@@ -44,26 +44,26 @@ def open_training(
     >>> summary.rows, summary.mistakes <= 5
     (100, True)
     """
-    settings, reading, callbacks = settings or Settings(), reading or Reading(), callbacks or Callbacks()
-    labels_given = reading.labels is not None
+    settings, schema, callbacks = settings or Settings(), schema or Schema(), callbacks or Callbacks()
+    labels_given = schema.labels is not None
     _check_places(data, model, predictions, resume=resume)
     begin: TrainedModel | None = None
     if initial is not None:
         begin = open_trained(initial)
         settings = settings.going_on(begin.model.meta.get("parameters", {}), str(initial))
-        reading = reading_with(begin.reading, reading, str(initial))
+        schema = schema_with(begin.schema, schema, str(initial))
     sources = find_sources(list(data))
     _check_pipes(sources, settings)
     reader = Reader(
         sources,
-        reading,
+        schema,
         workers=workers,
         tags=predictions is not None,
         find_labels=begin is None,
     )
     holdout = None
     if isinstance(settings.holdout, str):
-        holdout = Reader(find_sources([settings.holdout]), reader.reading, workers=workers, find_labels=False)
+        holdout = Reader(find_sources([settings.holdout]), reader.schema, workers=workers, find_labels=False)
         if settings.passes > 1:
             _once_only(holdout.sources, "the holdout is read again after every pass")
     training = Training(
@@ -160,10 +160,10 @@ def _once_only(sources: Sequence[Any], why: str) -> None:
             raise InvalidParameterError(f"{source.name} can be read only once, but {why}: write it to a file first")
 
 
-def reading_with(own: Reading, asked: Reading, model: str) -> Reading:
-    """A model's reading; what was asked for and differs is refused, but for the format, which the data decides.
+def schema_with(own: Schema, asked: Schema, model: str) -> Schema:
+    """A model's schema; what was asked for and differs is refused, but for the format, which the data decides.
 
-    >>> reading_with(Reading("vw", bits=18), Reading(bits=20), "m.massart")
+    >>> schema_with(Schema("vw", bits=18), Schema(bits=20), "m.massart")
     Traceback (most recent call last):
     massart.errors.InvalidParameterError: bits=20, but m.massart was begun with bits=18: leave it out
     """

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.learners.certificate import Certificate
 from massart.learners.summary import certificate_facts, noise_rate_words
 from massart.models.headers import printable
@@ -136,13 +136,13 @@ class Summary:
         )
 
 
-def label_words(reading: Reading) -> tuple[str, str]:
+def label_words(schema: Schema) -> tuple[str, str]:
     """How the rows name the two classes.
 
-    >>> label_words(Reading()), label_words(Reading(labels=("1", "2")))
+    >>> label_words(Schema()), label_words(Schema(labels=("1", "2")))
     (('-1 or 0', '1'), ('1', '2'))
     """
-    return ("-1 or 0", "1") if reading.labels is None else reading.labels
+    return ("-1 or 0", "1") if schema.labels is None else schema.labels
 
 
 def _count(number: int, noun: str) -> str:

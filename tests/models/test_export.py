@@ -2,7 +2,6 @@
 
 import builtins
 import json
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -10,8 +9,8 @@ import onnxruntime
 import pytest
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
-from massart import MassartClassifier, MonotoneBandit, MonotoneRanker, load, save
-from massart.data.schema import Reading
+from massart import MassartClassifier, MonotoneBandit, MonotoneRanker, save
+from massart.data.schema import Schema
 from massart.errors import InvalidParameterError, ModelFileError
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
@@ -157,7 +156,7 @@ def learned_from(folder, name, text, **how):
     path = folder / name
     path.write_text(text)
     model = folder / "m.massart"
-    open_training([str(path)], Settings(noise_rate=0.1, margin=0.05), Reading(**how), model=model).run()
+    open_training([str(path)], Settings(noise_rate=0.1, margin=0.05), Schema(**how), model=model).run()
     return model
 
 
@@ -209,24 +208,10 @@ def test_what_is_no_model(tmp_path):
 def test_model_files_are_told_by_their_content(tmp_path):
     save(Halfspace(2, 0.1, 0.05), tmp_path / "a.csv")
     assert is_model_file(tmp_path / "a.csv")
-    fixtures = sorted((Path(__file__).parents[1] / "models" / "fixtures").glob("*.massart"))
-    assert fixtures
-    assert all(map(is_model_file, fixtures))
     (tmp_path / "b.massart").write_text("1 1:1\n")
     assert not is_model_file(tmp_path / "b.massart")
     assert not is_model_file("-")
     assert not is_model_file(tmp_path)
-
-
-def test_older_schemas_are_exported(tmp_path):
-    for path in (Path(__file__).parents[1] / "models" / "fixtures").glob("schema1-*.massart"):
-        model = load(path)
-        if isinstance(model, MonotoneBandit | MonotoneRanker):
-            continue
-        export_model(path, tmp_path / "m.npz")
-        with np.load(tmp_path / "m.npz") as parts:
-            own = model.coef_ if hasattr(model, "coef_") else model.weights[None]
-            np.testing.assert_allclose(parts["coef_"], own, rtol=1e-12)
 
 
 def test_without_onnx(tmp_path, monkeypatch):
