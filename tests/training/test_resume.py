@@ -160,7 +160,7 @@ def stopped_training(folder, settings, **options):
 def test_another_training_is_refused_with_what_differs(tmp_path):
     settings = Settings(noise_rate=0.1, margin=0.05)
     saved = stopped_training(tmp_path, settings)
-    before = saved.path.read_bytes()
+    before = saved.model.path.read_bytes()
     other = Training(reader(), Settings(noise_rate=0.1, margin=0.06), model=tmp_path / "m.massart")
     with pytest.raises(InvalidParameterError, match=r"is of another training: margin was 0.05 and is 0.06 now"):
         other.resume(saved)
@@ -174,7 +174,7 @@ def test_another_training_is_refused_with_what_differs(tmp_path):
         Training(renamed, settings, model=tmp_path / "m.massart").resume(saved)
     with pytest.raises(InvalidParameterError, match=r"its predictions went to nowhere and go to p.txt now"):
         Training(reader(), settings, model=tmp_path / "m.massart", predictions=Path("p.txt")).resume(saved)
-    assert saved.path.read_bytes() == before
+    assert saved.model.path.read_bytes() == before
 
 
 def test_a_predictions_file_that_was_cut_is_refused(tmp_path):
@@ -189,8 +189,10 @@ def test_a_predictions_file_that_was_cut_is_refused(tmp_path):
 
 def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path):
     saved = stopped_training(tmp_path, Settings())
-    broken = replace(saved, meta={**saved.meta, "progress": {"passed": 1}})
-    with pytest.raises(ModelFileError, match="is not whole"):
+    header = saved.model.header
+    meta = {**header["meta"], "progress": {"passed": 1}}
+    broken = replace(saved, model=replace(saved.model, header={**header, "meta": meta}))
+    with pytest.raises(ModelFileError, match="is incomplete"):
         Training(reader(), Settings(), model=tmp_path / "m.massart").resume(broken)
 
 
@@ -201,7 +203,7 @@ def test_strict_leaves_the_checkpoint_and_its_predictions_as_they_were(tmp_path)
     with pytest.raises(InvalidDataError, match="line 801"):
         training.run()
     saved = open_trained(training.checkpoint)
-    assert (tmp_path / "p.txt.partial").stat().st_size == saved.meta["progress"]["predictions"] > 0
+    assert (tmp_path / "p.txt.partial").stat().st_size == saved.model.meta["progress"]["predictions"] > 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.massart.checkpoint", "p.txt.partial"]
 
 

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 from massart.learners.certificate import Certificate
+from massart.training.progress import Measured
 from massart.training.resume import difference
 from massart.training.summary import Summary, peak_memory
 
@@ -84,15 +85,15 @@ def test_the_best_constant():
 
 
 def test_rows_kept_apart():
-    assert said(holdout=((50, 5),), best_pass=1)["holdout"] == "10.00% of 50 rows kept apart"
-    several = said(holdout=((50, 5), (50, 4), (50, 6)), best_pass=2, passes=3)["holdout"]
+    assert said(holdout=(Measured(50, 5),), best_pass=1)["holdout"] == "10.00% of 50 rows kept apart"
+    several = said(holdout=(Measured(50, 5), Measured(50, 4), Measured(50, 6)), best_pass=2, passes=3)["holdout"]
     assert several == (
         "8.00% of 50 rows kept apart; after each pass 10.00%, 8.00%, 12.00%; the model has the weights of pass 2"
     )
 
 
 def test_as_json():
-    found = json.loads(json.dumps(summary(holdout=((50, 5),), best_pass=1, row_errors={"index 0": 2}).as_dict()))
+    found = json.loads(json.dumps(summary(holdout=(Measured(50, 5),), best_pass=1, row_errors={"index 0": 2}).as_dict()))
     assert (found["error"], found["holdout_error"], found["rows_with_errors"]) == (0.123, 0.1, 2)
     assert found["certificate"]["verdict"] == "within the bound"
     assert found["certificate"]["sentence"] == BOUND.sentence

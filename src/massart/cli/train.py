@@ -223,6 +223,8 @@ def _run(plan: _Plan, stop: Stop) -> int:
     """Train; the exit code."""
     if plan.json and plan.predictions == "-":
         raise InvalidParameterError("--json and --predictions - both want standard output: write one of them to a file")
+    if plan.resume and plan.model is None:
+        raise InvalidParameterError("--resume needs -f MODEL, beside which the checkpoint lies")
     if plan.scores and plan.predictions is None:
         raise InvalidParameterError("--scores says how to write predictions: say where with --predictions")
     quick_start()
@@ -281,7 +283,7 @@ def _tell(plan: _Plan, summary: "Summary", out: Outlet, err: Outlet, *, can_go_o
     if plan.json:
         out.say(json_format.dumps(summary.as_dict(), indent=2, default=str))
     elif not plan.quiet:
-        (err if plan.predictions == "-" or summary.stopped is not None else out).say("\n".join(summary.lines()))
+        (err if plan.predictions == "-" or summary.stopped is not None else out).say("\n".join(summary.lines("not saved: name a file with -f")))
     if summary.stopped is not None:
         err.say(f"{_NAME}: stopped after {summary.rows:,} rows; {_how_to_go_on(summary, plan, can_go_on=can_go_on)}")
 

@@ -240,7 +240,7 @@ class ChunkTrainer:
 def row_errors(part: Chunk, *, strict: bool) -> Any:
     """The errors of rows that were left out; with `strict`, the first one is raised."""
     if strict and part.errors:
-        raise InvalidDataError(f"{part.errors[0]} (without strict the row would be left out)")
+        raise InvalidDataError(f"{part.errors[0]} (without strict=True the row would be left out)")
     return part.errors
 
 

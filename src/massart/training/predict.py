@@ -181,7 +181,7 @@ class PredictionFile:
             if file.seek(0, os.SEEK_END) < length:
                 file.close()
                 raise InvalidDataError(
-                    f"{self.partial} is shorter than the checkpoint says: train again without resume"
+                    f"{self.partial} is shorter than the checkpoint says: train again without resume=True"
                 )
             file.truncate(length)
             file.seek(length)

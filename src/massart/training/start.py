@@ -135,7 +135,7 @@ def _settle_checkpoint(training: Training, callbacks: Callbacks, *, resume: bool
 
 def _check_places(data: Sequence[str], model: Path | None, predictions: Path | Sink | None, *, resume: bool) -> None:
     if resume and model is None:
-        raise InvalidParameterError("resume needs a model, beside which the checkpoint is")
+        raise InvalidParameterError("resume=True needs a model, beside which the checkpoint lies")
     written: list[tuple[Path, str]] = [(model, "the model")] if model is not None else []
     if isinstance(predictions, Path):
         written.append((predictions, "the predictions"))

@@ -79,8 +79,8 @@ class Summary:
             "complete": self.stopped is None,
         }
 
-    def lines(self) -> list[str]:
-        """One fact per line, aligned, for people."""
+    def lines(self, unsaved: str = "not saved") -> list[str]:
+        """One fact per line, aligned, for people; `unsaved` stands for the name of a model without a file."""
         facts = [("learned", self._learned()), ("labels", self._labels()), ("error", self._error())]
         if self.certificate is not None and self.noise_rate is not None:
             facts += [("bound", self.certificate.sentence), ("noise rate", noise_rate_words(self.noise_rate))]
@@ -92,7 +92,7 @@ class Summary:
             ("features", f"{self.features:,} with a weight, in {self.columns:,} columns"),
             ("speed", self._speed()),
         ]
-        facts.append(("model", self.model or "not saved: name a file with -f"))
+        facts.append(("model", self.model or unsaved))
         if self.stopped is not None:
             facts[-1] = ("stopped", "the model is not finished")
         return [f"{name:<10}  {fact}" for name, fact in facts]
