@@ -175,7 +175,7 @@ def test_a_checkpoint_says_how_far_it_got(tmp_path):
     kept = tmp_path / "kept"
 
     class Copier(Callbacks):
-        def measured(self, passed, rows, wrong):
+        def measured(self, passed, measured):
             if passed == 1:
                 shutil.copy(tmp_path / "m.massart.checkpoint", kept)
 

@@ -11,7 +11,7 @@ from massart.cli.progress_live import LiveProgress
 from massart.data.chunk import Position, RowError
 from massart.training import Settings
 from massart.training.chunk_trainer import ChunkTrainer
-from massart.training.progress import Progress
+from massart.training.progress import Measured, Progress
 
 
 class Clock:
@@ -99,7 +99,7 @@ def test_what_is_said_stays_above(drawn):
         for line in range(30):
             view.row_error(RowError("a.svm", line + 1, 3, "index 0 [bold]"))
         view.note("[red]look[/red]")
-        view.measured(2, 50, 5)
+        view.measured(2, Measured(50, 5))
     lines = text.get().splitlines()
     assert len(lines) == 10 + 1 + 1 + 1
     assert lines[0] == "massart train: a.svm, line 1, column 3: index 0 [bold]; the row is left out"

@@ -72,7 +72,9 @@ def forge(path, header, members=(), compression=zipfile.ZIP_STORED):
 
 def forge_frame(path, arrays, contents, **changes):
     """A file whose frame is right in every byte, whatever its header and its members hold."""
-    forge_header(path, {"format": 2, "kind": "demo", "massart": "0.1.0", "meta": {}, "arrays": arrays} | changes, contents)
+    forge_header(
+        path, {"format": 2, "kind": "demo", "massart": "0.1.0", "meta": {}, "arrays": arrays} | changes, contents
+    )
 
 
 def forge_header(path, header, contents):

@@ -50,7 +50,7 @@ def test_the_facts():
         "noise rate": "above 0.1 (lower confidence limit, 99%)",
         "features": "7 with a weight, in 8 columns",
         "speed": "0.50 s, 2,000 rows/s, 1.2 MB/s, at most 100 MB of memory",
-        "model": "not saved: name a file with -f",
+        "model": "not saved",
     }
 
 
@@ -93,7 +93,9 @@ def test_rows_kept_apart():
 
 
 def test_as_json():
-    found = json.loads(json.dumps(summary(holdout=(Measured(50, 5),), best_pass=1, row_errors={"index 0": 2}).as_dict()))
+    found = json.loads(
+        json.dumps(summary(holdout=(Measured(50, 5),), best_pass=1, row_errors={"index 0": 2}).as_dict())
+    )
     assert (found["error"], found["holdout_error"], found["rows_with_errors"]) == (0.123, 0.1, 2)
     assert found["certificate"]["verdict"] == "within the bound"
     assert found["certificate"]["sentence"] == BOUND.sentence

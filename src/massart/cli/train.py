@@ -283,7 +283,9 @@ def _tell(plan: _Plan, summary: "Summary", out: Outlet, err: Outlet, *, can_go_o
     if plan.json:
         out.say(json_format.dumps(summary.as_dict(), indent=2, default=str))
     elif not plan.quiet:
-        (err if plan.predictions == "-" or summary.stopped is not None else out).say("\n".join(summary.lines("not saved: name a file with -f")))
+        (err if plan.predictions == "-" or summary.stopped is not None else out).say(
+            "\n".join(summary.lines("not saved: name a file with -f"))
+        )
     if summary.stopped is not None:
         err.say(f"{_NAME}: stopped after {summary.rows:,} rows; {_how_to_go_on(summary, plan, can_go_on=can_go_on)}")
 
