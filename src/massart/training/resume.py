@@ -91,8 +91,8 @@ class TrainedModel:
         if _numbers(self.model.header["massart"]) > _numbers(__version__) or self.model.meta.get("layout") != _LAYOUT:
             raise ModelFileError(
                 f"{path} was written by massart {printable(self.model.header['massart'])}, and this is {__version__}, "
-                "which does not know its checkpoints: go on with the version that wrote it, or leave resume=True out to "
-                "begin again"
+                "which does not know its checkpoints: go on with the version that wrote it, or leave "
+                "resume=True out to begin again"
             )
         pipe = next((source.name for source in sources if source.is_pipe), None)
         if pipe is not None:
