@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import processes
 import pytest
-from massart.training.predicting import predict_file
 from scipy import sparse
 
 import massart
@@ -22,6 +21,7 @@ from massart.learners.halfspace import Halfspace
 from massart.learners.pool import Experts
 from massart.models.model_file import read_model, write_model
 from massart.models.opening import learner_from, model_of, open_model
+from massart.training.predict import predict_file
 from massart.training.start import open_training
 
 LEARNERS = {
