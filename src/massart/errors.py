@@ -8,7 +8,7 @@ import importlib
 from typing import Any
 
 __all__ = ["InvalidDataError", "InvalidParameterError", "InvalidTypeError", "MassartError", "MissingPackageError",
-           "ModelFileError", "needs", "shown"]  # fmt: skip
+           "ModelFileError", "needs"]  # fmt: skip
 
 
 class MassartError(Exception):

@@ -56,7 +56,7 @@ class Learner(Guarded, ABC):
     """A learner of this package, of two classes or more."""
 
     @abstractmethod
-    def counts(self) -> tuple[float, float]:
+    def _counts(self) -> tuple[float, float]:
         """Rows learned, and how many of them were predicted wrongly just before."""
 
     @abstractmethod
@@ -66,12 +66,12 @@ class Learner(Guarded, ABC):
     @property
     def rounds(self) -> int:
         """Rows learned."""
-        return int(self.counts()[0])
+        return int(self._counts()[0])
 
     @property
     def mistakes(self) -> int:
         """Rows that were predicted wrongly just before they were learned."""
-        return int(self.counts()[1])
+        return int(self._counts()[1])
 
     def held(self) -> AbstractContextManager[Any]:
         """A context in which only the caller changes this learner, whatever other threads do."""

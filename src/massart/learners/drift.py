@@ -165,7 +165,7 @@ class Drifting(BinaryLearner):
         """The weights of the leader's vote, without the constant coordinate."""
         return self.leader.weights
 
-    def counts(self) -> tuple[float, float]:
+    def _counts(self) -> tuple[float, float]:
         """Rows learned, and how many of them were predicted wrongly just before."""
         return self._t[mixture.ROUNDS], self._t[mixture.MISTAKES]
 

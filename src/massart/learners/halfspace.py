@@ -151,13 +151,6 @@ class Halfspace(BinaryLearner):
             raise InvalidParameterError(f"noise_rate={noise_rate!r}, margin={margin!r}: Halfspace needs both numbers")
         self._begin(n_features, options)
 
-    @classmethod
-    def with_options(cls, n_features: int, options: LearnerOptions) -> Self:
-        """A new learner whose noise rate and margin are known."""
-        learner = cls.__new__(cls)
-        learner._begin(n_features, options)
-        return learner
-
     def _begin(self, n_features: int, options: LearnerOptions) -> None:
         if n_features < 0:
             raise InvalidParameterError(f"n_features={n_features}: give the number of columns, 0 or more")
@@ -297,7 +290,7 @@ class Halfspace(BinaryLearner):
         """The weight of the constant coordinate."""
         return float(self._s[kernel.SCALE] * self._v[-1] * self._rule[kernel.BIAS])
 
-    def counts(self) -> tuple[float, float]:
+    def _counts(self) -> tuple[float, float]:
         """Rows learned, and how many of them were predicted wrongly just before."""
         return self._s[kernel.ROUNDS], self._s[kernel.MISTAKES]
 
@@ -387,6 +380,13 @@ class Halfspace(BinaryLearner):
         learner = cls.__new__(cls)
         learner._set(arrays["rule"], arrays["weights"], arrays["state"])
         return learner
+
+
+def make_halfspace(n_features: int, options: LearnerOptions) -> Halfspace:
+    """A new learner whose noise rate and margin are known."""
+    learner = Halfspace.__new__(Halfspace)
+    learner._begin(n_features, options)
+    return learner
 
 
 def _upgraded(rule: NDArray[np.float64], s: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:

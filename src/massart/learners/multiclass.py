@@ -15,7 +15,7 @@ from massart.learners.base import Learner, padded
 from massart.learners.certificate import Certificate
 from massart.learners.certify import certify_classes
 from massart.learners.drift import Drifting
-from massart.learners.halfspace import Halfspace, is_proved, weighted_noise_rate
+from massart.learners.halfspace import Halfspace, is_proved, make_halfspace, weighted_noise_rate
 from massart.learners.locking import locked
 from massart.learners.pool import Pool, expert_grid
 from massart.options import LearnerOptions
@@ -35,7 +35,7 @@ def make_learner(n_features: int, options: LearnerOptions) -> Binary:
     ('Pool', 'Drifting')
     """
     if options.is_known:
-        return Halfspace.with_options(n_features, options)
+        return make_halfspace(n_features, options)
     known = None if options.noise_rate is None else weighted_noise_rate(options)
     grid = expert_grid(known, options.margin, fit_intercept=options.fit_intercept)
     learner: Pool | Drifting
@@ -92,7 +92,7 @@ class OneVsRest(Learner):
         self._t[_WEIGHT] += weight[taken].sum() if weight.size else count
         return answers
 
-    def counts(self) -> tuple[float, float]:
+    def _counts(self) -> tuple[float, float]:
         """Rows learned, and how many of them were predicted wrongly just before."""
         return self._t[_ROUNDS], self._t[_MISTAKES]
 

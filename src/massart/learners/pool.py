@@ -206,7 +206,7 @@ class Pool(BinaryLearner):
         """The weights of the vote, without the constant coordinate."""
         return self.leaders()[0, :-1]
 
-    def counts(self) -> tuple[float, float]:
+    def _counts(self) -> tuple[float, float]:
         """Rows learned, and how many of them were predicted wrongly just before."""
         return self._t[mixture.ROUNDS], self._t[mixture.MISTAKES]
 
