@@ -122,7 +122,7 @@ def test_averages_are_means_of_the_weights_before_each_round(width):
 
 @pytest.mark.parametrize("width", [8, FEW + 1])
 def test_shares_are_those_of_adahedge(width):
-    """AdaHedge of tests/oracle.py with every expert's losses: its draws lose what DRAWN says, up to a lazier rate."""
+    """AdaHedge of the oracle with every expert's losses: its draws lose what DRAWN says, up to a lazier rate."""
     X, y = stream(3000, d=width, noise=0.4)
     pool = Pool(width, seed=3)
     count = pool._M.shape[1]
