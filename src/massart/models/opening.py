@@ -22,8 +22,8 @@ from massart.kernels.states import check_arrays
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
 from massart.learners.keys import key_path, read_key
-from massart.learners.multiclass import OneVsRest
-from massart.learners.pool import Experts
+from massart.learners.multiclass import Binary, OneVsRest
+from massart.learners.pool import Pool
 from massart.models.headers import check_header
 from massart.models.model_file import read_model, read_parts
 
@@ -36,7 +36,6 @@ __all__ = [
     "LEARNERS",
     "NOTES",
     "UNFIT",
-    "Learner",
     "OpenedModel",
     "build_model",
     "classifier_type",
@@ -50,8 +49,7 @@ __all__ = [
     "open_model",
 ]
 
-Learner = Halfspace | Experts | Drifting
-LEARNERS: Final[dict[str, type[Learner]]] = {"halfspace": Halfspace, "experts": Experts, "drifting": Drifting}
+LEARNERS: Final[dict[str, type[Binary]]] = {"halfspace": Halfspace, "experts": Pool, "drifting": Drifting}
 # What building a model of a forged file may raise; a ModelFileError is a ValueError.
 UNFIT: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 NOTES: Final = ("reading", "training")  # what a classifier that learned from files knows of them, with a _ at the end
@@ -213,7 +211,7 @@ def build_model(kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]
     return decider_types()[kind].from_arrays(arrays)
 
 
-def learner_from(name: str, arrays: dict[str, NDArray[Any]]) -> Learner:
+def learner_from(name: str, arrays: dict[str, NDArray[Any]]) -> Binary:
     """The learner of that name and with these arrays, as `learner_meta` gives them."""
     if not isinstance(name, str) or name not in LEARNERS:
         raise ModelFileError(f"there is no learner {name!r} in this version of massart")

@@ -13,13 +13,12 @@ from massart.errors import ModelFileError
 from massart.learners.halfspace import Halfspace
 from massart.learners.keys import write_key
 from massart.learners.locking import Guarded, lock_of
-from massart.learners.multiclass import OneVsRest
+from massart.learners.multiclass import Binary, OneVsRest
 from massart.models.model_file import write_model
 from massart.models.opening import (
     LEARNERS,
     NOTES,
     UNFIT,
-    Learner,
     build_model,
     classifier_type,
     decider_types,
@@ -32,12 +31,12 @@ if TYPE_CHECKING:
     from massart.learners.classifier import MassartClassifier
     from massart.learners.ranker import MonotoneRanker
 
-    Model = Learner | MassartClassifier | MonotoneBandit | MonotoneRanker
+    Model = Binary | MassartClassifier | MonotoneBandit | MonotoneRanker
 
 __all__ = ["check_model", "learner_meta", "model_parts", "save"]
 
 
-def learner_meta(learner: Learner) -> tuple[str, dict[str, NDArray[Any]]]:
+def learner_meta(learner: Binary) -> tuple[str, dict[str, NDArray[Any]]]:
     """The name of a learner's kind in a file, and all that it remembers; nothing is copied.
 
     >>> name, arrays = learner_meta(Halfspace(2, 0.1, 0.05))
@@ -88,7 +87,7 @@ def _held(model: Any) -> AbstractContextManager[Any]:
 
 def model_parts(model: "Model") -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
     """What goes to a file: the kind, what stands beside the arrays, the arrays."""
-    if isinstance(model, Learner):
+    if isinstance(model, Binary):
         name, arrays = learner_meta(model)
         return name, {}, arrays
     if isinstance(model, classifier_type()):

@@ -9,7 +9,7 @@ from massart.data.chunk import Chunk
 from massart.data.crossing import crossed
 from massart.errors import InvalidDataError
 from massart.kernels.door import NO_WEIGHT, Rows
-from massart.models.opening import Learner
+from massart.learners.multiclass import Binary
 from massart.models.saving import learner_meta
 from massart.training.progress import Callbacks, Measured, Progress, Step
 from massart.training.settings import Settings
@@ -51,8 +51,8 @@ class ChunkTrainer:
         callbacks: Callbacks | None = None,
     ) -> None:
         self.settings, self.progress = settings, progress or Progress()
-        self.first: Learner | None = None
-        self.again: Learner | None = None
+        self.first: Binary | None = None
+        self.again: Binary | None = None
         self.kept: NDArray[np.float64] | None = None  # (columns + 1,) weights of the best pass, or the last
         self.width = 0
         self._columns = columns
@@ -61,14 +61,14 @@ class ChunkTrainer:
         self._measured_weights = np.zeros(1)
 
     def restore(
-        self, first: Learner, again: Learner | None = None, kept: NDArray[np.float64] | None = None
+        self, first: Binary, again: Binary | None = None, kept: NDArray[np.float64] | None = None
     ) -> "ChunkTrainer":
         """Go on with learners and weights from a file."""
         self.first, self.again, self.kept, self.width = first, again, kept, first.n_features
         return self
 
     @property
-    def learner(self) -> Learner:
+    def learner(self) -> Binary:
         """The one that learns at present."""
         found = self.again or self.first
         if found is None:

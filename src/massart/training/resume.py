@@ -22,9 +22,10 @@ from massart import __version__
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.kernels.states import check_arrays
+from massart.learners.multiclass import Binary
 from massart.models.headers import printable
 from massart.models.model_file import write_model
-from massart.models.opening import Learner, OpenedModel, learner_from, open_model
+from massart.models.opening import OpenedModel, learner_from, open_model
 from massart.training.chunk_trainer import AGAIN, KEPT, ChunkTrainer
 from massart.training.progress import Progress
 from massart.training.settings import Settings
@@ -43,7 +44,7 @@ class TrainedModel:
 
     model: OpenedModel
     schema: Schema  # how its rows were read; of a model that learned from arrays, what its labels say about it
-    again: Learner | None
+    again: Binary | None
     kept: NDArray[np.float64] | None
 
     @classmethod

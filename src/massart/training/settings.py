@@ -5,8 +5,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from massart.errors import InvalidParameterError
-from massart.learners.choosing import check_choice, choose_learner
-from massart.models.opening import Learner
+from massart.learners.multiclass import Binary, make_learner
+from massart.options import LearnerOptions
 
 __all__ = ["Every", "Settings"]
 
@@ -69,14 +69,7 @@ class Settings:
     given: frozenset[str] = frozenset()  # names that were given, though with the default value
 
     def __post_init__(self) -> None:
-        check_choice(
-            self.noise_rate,
-            self.margin,
-            self.horizon,
-            update=self.update,
-            optimizer=self.optimizer,
-            voting=self.voting,
-        )
+        self._learner_options()
         if self.passes < 1:
             raise InvalidParameterError(f"passes={self.passes}: give 1 or more")
         if isinstance(self.holdout, int) and self.holdout > _MOST:
@@ -88,9 +81,12 @@ class Settings:
         if not 0 <= self.seed < 2**32:
             raise InvalidParameterError(f"seed={self.seed}: give a whole number from 0 to 2**32 - 1")
 
-    def learner(self, n_features: int) -> Learner:
+    def learner(self, n_features: int) -> Binary:
         """A new learner of that many columns."""
-        return choose_learner(n_features, **{name: getattr(self, name) for name in _LEARNER})
+        return make_learner(n_features, self._learner_options())
+
+    def _learner_options(self) -> LearnerOptions:
+        return LearnerOptions(**{name: getattr(self, name) for name in _LEARNER})
 
     def parameters(self) -> dict[str, Any]:
         """What `MassartClassifier` calls them, for the model file."""
