@@ -18,7 +18,7 @@ from massart.errors import InvalidDataError, ModelFileError
 from massart.kernels.door import FiniteRows, Rows
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 from massart.models.model_file import read_model, write_model
 from massart.models.opening import open_any
 from massart.models.saving import learner_from, model_of
@@ -27,7 +27,7 @@ from massart.training.start import open_training
 
 LEARNERS = {
     "halfspace": lambda: Halfspace(4, 0.1, 0.1),
-    "pool": lambda: Experts(4),
+    "pool": lambda: Pool(4),
     "drifting": lambda: Drifting(4, 50),
 }
 ROWS = np.arange(20.0).reshape(5, 4) - 9.0
