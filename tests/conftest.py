@@ -1,13 +1,7 @@
-"""Shared by all tests: the oracle is importable from anywhere, children hear signals, and nothing waits for ever."""
-
-import sys
-from pathlib import Path
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
+"""Shared by all tests: child processes receive signals, and no test waits for ever. Helpers are in tests/helpers."""
 
 import processes
+import pytest
 
 
 def pytest_addoption(parser):

@@ -20,7 +20,7 @@ COUNT = max(100_000, 2 * int(os.environ.get("MASSART_FUZZ", "20000"))) // PARTS 
 SECONDS = 60.0 / PARTS
 CHECKED = max(3_000, COUNT // 10)  # inputs of each part that are run again with bounds checking
 PATIENCE = 2.0 / 3.0 * processes.TEST_LIMIT  # seconds, compiling included, before a run counts as hanging
-PROGRAM = Path(__file__).with_name("fuzz_check.py")
+PROGRAM = processes.HELPERS / "fuzz_check.py"
 
 
 def run(progress: Path, *arguments: object, **environment: str) -> dict[str, float]:

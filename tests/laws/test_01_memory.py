@@ -19,7 +19,7 @@ from massart.errors import InvalidDataError, ModelFileError
 from massart.kernels.door import FiniteRows, Rows
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 from massart.learners.reference.policies import registry
 from massart.models.model_file import read_model, write_model
 from massart.models.opening import open_any
@@ -29,7 +29,7 @@ from massart.training.start import open_training
 
 LEARNERS = {
     "halfspace": lambda: Halfspace(4, 0.1, 0.1),
-    "pool": lambda: Experts(4),
+    "pool": lambda: Pool(4),
     "drifting": lambda: Drifting(4, 50),
 }
 ROWS = np.arange(20.0).reshape(5, 4) - 9.0
@@ -201,7 +201,7 @@ def test_sparse_matrices_of_parts_that_do_not_fit_together(name):
         lambda: MassartClassifier().fit(X, y),
         lambda: MassartClassifier().partial_fit(X, y, classes=[0, 1]),
         lambda: classifier.predict(X),
-        lambda: Experts(5).learn_many(X, [1] * 6),
+        lambda: Pool(5).learn_many(X, [1] * 6),
         lambda: MonotoneBandit().choose(X),
         lambda: ranker.learn(X, np.ones(6)),
         lambda: ranker.fit(X, np.ones(6), np.zeros(6)),

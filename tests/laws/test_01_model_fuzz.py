@@ -6,13 +6,12 @@
 import json
 import os
 import sys
-from pathlib import Path
 
 import processes
 import pytest
 
 FORGERIES = int(os.environ.get("MASSART_FUZZ", "20000"))
-FORGER = Path(__file__).with_name("model_forger.py")
+FORGER = processes.HELPERS / "model_forger.py"
 KINDS = 10
 PARTS = 4
 CHECKED = 2_000  # forgeries with bounds checked

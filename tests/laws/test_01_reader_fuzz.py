@@ -23,7 +23,7 @@ KINDS |= {form: "log" for form in SUFFIXES if form.startswith("log")}
 FORMS = Counter(KINDS.values())
 CHECKED = max(2_000, COUNT // 10)
 PATIENCE = 560.0 + COUNT / 20  # seconds before a run counts as hanging
-PROGRAM = Path(__file__).with_name("reader_fuzz.py")
+PROGRAM = processes.HELPERS / "reader_fuzz.py"
 
 
 def run(folder: Path, kind: str, count: int, *more: str, **environment: str) -> dict:

@@ -9,13 +9,13 @@ from massart import MassartClassifier, MonotoneBandit
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = np.where(X[:, 0] > 0, 1, -1)
 LEARNERS = {
     "halfspace": lambda: Halfspace(3, 0.1, 0.1),
-    "pool": lambda: Experts(3),
+    "pool": lambda: Pool(3),
     "drifting": lambda: Drifting(3, 20),
 }
 

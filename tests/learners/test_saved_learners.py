@@ -10,7 +10,7 @@ from sklearn.base import clone
 from massart import Halfspace, MassartClassifier, load, save
 from massart.errors import ModelFileError
 from massart.learners.drift import Drifting
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 from massart.models.model_file import read_header, read_model, write_model
 from massart.models.saving import learner_from, learner_meta
 
@@ -21,7 +21,7 @@ Y = (X[:, 0] > 0).astype(int)
 FIRST, THEN = slice(0, 150), slice(150, 400)
 KINDS = {
     "halfspace": lambda d: Halfspace(d, 0.1, 0.05),
-    "experts": lambda d: Experts(d, seed=1),
+    "experts": lambda d: Pool(d, seed=1),
     "drifting": lambda d: Drifting(d, 7, seed=1),
 }
 
@@ -39,7 +39,7 @@ def test_what_a_classifier_knows_of_its_files_stays_with_it(tmp_path):
     path, model = tmp_path / "model.massart", MassartClassifier(random_state=3).partial_fit(X, Y, classes=[0, 1])
     assert not hasattr(round_trip(model, tmp_path), "reading_")
     _, meta, arrays = read_model(path)
-    further = {f"further.{name}": array for name, array in Experts(6).arrays().items()}
+    further = {f"further.{name}": array for name, array in Pool(6).arrays().items()}
     write_model(
         path, "classifier", meta | NOTES | {"progress": {"pass": 2}}, arrays | further | {"kept": np.zeros((1, 7))}
     )
@@ -78,7 +78,7 @@ def test_unknown_learners_are_refused_by_name():
 @pytest.mark.parametrize("mode", ["r", "c"])
 def test_a_mapped_learner_predicts_and_a_copy_of_it_learns(mode, tmp_path):
     path = tmp_path / "model.massart"
-    pool = Experts(96, seed=1)
+    pool = Pool(96, seed=1)
     pool.learn_many(WIDE[FIRST], 2 * Y[FIRST] - 1)
     save(pool, path)
     before = path.read_bytes()
@@ -107,7 +107,7 @@ def test_a_pool_that_grew_comes_back_whole(grown, tmp_path):
 def test_a_pool_that_was_narrowed_comes_back_whole(tmp_path):
     """Below the width up to which a pool would have experts for few features; and below that of those it has."""
     for first, last in ((200, 10), (60, 10)):
-        pool = Experts(first, seed=1)
+        pool = Pool(first, seed=1)
         pool.learn_many(np.pad(X, ((0, 0), (0, first - 6))), 2 * Y - 1)
         pool.narrow(last)
         back = round_trip(pool, tmp_path)

@@ -16,7 +16,7 @@ from massart.kernels.learning import halfspace, mixture
 from massart.kernels.learning import pool as pool_kernel
 from massart.learners.drift import Drifting
 from massart.learners.multiclass import OneVsRest
-from massart.learners.pool import MARGINS, NOISE_RATES, Experts
+from massart.learners.pool import MARGINS, NOISE_RATES, Pool
 from massart.models.model_file import read_header, read_model
 
 FOLDER = Path(__file__).parent / "fixtures"
@@ -124,10 +124,10 @@ LEARNERS = {
     "adagrad-norm": lambda **own: Halfspace(6, 0.1, 0.2, optimizer="adagrad-norm", **own),
     "paper": lambda **own: Halfspace(6, 0.1, 0.2, update="paper", **own),
     "paper, horizon": lambda **own: Halfspace(6, 0.1, 0.2, 600, update="paper", **own),
-    "experts": lambda **own: Experts(6, grid=GRID, **own),
-    "majority": lambda **own: Experts(6, grid=GRID, voting="majority", **own),
-    "many features": lambda **own: Experts(70, grid=GRID, **own),
-    "one pair": lambda **own: Experts(6, grid=[(0.1, 0.5, True)], **own),
+    "experts": lambda **own: Pool(6, grid=GRID, **own),
+    "majority": lambda **own: Pool(6, grid=GRID, voting="majority", **own),
+    "many features": lambda **own: Pool(70, grid=GRID, **own),
+    "one pair": lambda **own: Pool(6, grid=[(0.1, 0.5, True)], **own),
     "drifting": lambda **own: Drifting(6, 30, grid=GRID, **own),
 }
 SIZES = {  # what 0.1.0 knew of each array

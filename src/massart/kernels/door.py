@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from massart.errors import InvalidDataError
 from massart.kernels.learning import row_checks as kernel
 from massart.kernels.learning.scoring import score_csr, score_dense
+from massart.options import LARGEST, SMALLEST
 
 _BLOCK = 8192  # rows of a Fortran-ordered or strided array that are copied at a time
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _INT8, _UINT32, _UINT64, _FLOAT64 = np.dtype(np.int8), np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.float64)
-# Squares and fourth powers of what a learner is given must stay finite and above zero.
-SMALLEST, LARGEST = 1e-50, 1e50
 _LONGEST = 1e154  # that a row may be which is scaled to norm 1: its square stays finite, in any order of additions
 
 

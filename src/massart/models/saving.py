@@ -20,7 +20,7 @@ from massart.learners.halfspace import Halfspace
 from massart.learners.keys import key_path, read_key, write_key
 from massart.learners.locking import Guarded, lock_of
 from massart.learners.multiclass import OneVsRest
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 from massart.models.model_file import read_model, write_model
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from massart.learners.classifier import MassartClassifier
     from massart.learners.ranker import MonotoneRanker
 
-    Model = Halfspace | Experts | Drifting | MassartClassifier | MonotoneBandit | MonotoneRanker
+    Model = Halfspace | Pool | Drifting | MassartClassifier | MonotoneBandit | MonotoneRanker
 
 __all__ = ["check_classifier", "check_model", "learner_from", "learner_meta", "load", "model_of", "save"]
 
-_LEARNERS: dict[str, type[Halfspace | Experts | Drifting]] = {
+_LEARNERS: dict[str, type[Halfspace | Pool | Drifting]] = {
     "halfspace": Halfspace,
-    "experts": Experts,
+    "experts": Pool,
     "drifting": Drifting,
 }
 # What building a model of a file that was forged may raise; a ModelFileError is a ValueError.
@@ -56,7 +56,7 @@ def _deciders() -> "dict[str, type[MonotoneBandit | MonotoneRanker]]":
     return {"bandit": MonotoneBandit, "ranker": MonotoneRanker}
 
 
-def learner_meta(learner: Halfspace | Experts | Drifting) -> tuple[str, dict[str, NDArray[Any]]]:
+def learner_meta(learner: Halfspace | Pool | Drifting) -> tuple[str, dict[str, NDArray[Any]]]:
     """The name of a learner's kind in a file, and all that it remembers; nothing is copied.
 
     >>> name, arrays = learner_meta(Halfspace(2, 0.1, 0.05))
@@ -69,7 +69,7 @@ def learner_meta(learner: Halfspace | Experts | Drifting) -> tuple[str, dict[str
     raise ModelFileError(f"save does not know {type(learner).__name__}: it takes massart's classifiers and policies")
 
 
-def learner_from(name: str, arrays: dict[str, NDArray[Any]]) -> Halfspace | Experts | Drifting:
+def learner_from(name: str, arrays: dict[str, NDArray[Any]]) -> Halfspace | Pool | Drifting:
     """The learner of which `learner_meta` told."""
     if not isinstance(name, str) or name not in _LEARNERS:
         raise ModelFileError(f"there is no learner {name!r} in this version of massart")
@@ -120,7 +120,7 @@ def _held(model: Any) -> AbstractContextManager[Any]:
 
 def _parts(model: "Model") -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
     """What goes to a file: the kind, what is told beside the arrays, the arrays."""
-    if isinstance(model, (Halfspace, Experts, Drifting)):
+    if isinstance(model, (Halfspace, Pool, Drifting)):
         name, arrays = learner_meta(model)
         return name, {}, arrays
     if isinstance(model, _classifier()):

@@ -5,14 +5,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from massart.errors import InvalidParameterError
-from massart.learners.choosing import check_choice, choose_learner
-from massart.learners.drift import Drifting
-from massart.learners.halfspace import Halfspace
-from massart.learners.pool import Experts
+from massart.learners.multiclass import Binary, make_learner
+from massart.options import LearnerOptions
 
 __all__ = ["Every", "Learner", "Settings"]
 
-Learner = Halfspace | Experts | Drifting
+Learner = Binary
 
 _MOST = 10**15  # rows or seconds: nobody waits longer
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -73,14 +71,7 @@ class Settings:
     given: frozenset[str] = frozenset()  # names that somebody asked for, though with the usual value
 
     def __post_init__(self) -> None:
-        check_choice(
-            self.noise_rate,
-            self.margin,
-            self.horizon,
-            update=self.update,
-            optimizer=self.optimizer,
-            voting=self.voting,
-        )
+        self._learner_options()
         if self.passes < 1:
             raise InvalidParameterError(f"passes={self.passes}: give 1 or more")
         if isinstance(self.holdout, int) and self.holdout > _MOST:
@@ -94,7 +85,10 @@ class Settings:
 
     def learner(self, n_features: int) -> Learner:
         """A new learner of that many columns."""
-        return choose_learner(n_features, **{name: getattr(self, name) for name in _LEARNER})
+        return make_learner(n_features, self._learner_options())
+
+    def _learner_options(self) -> LearnerOptions:
+        return LearnerOptions(**{name: getattr(self, name) for name in _LEARNER})
 
     def parameters(self) -> dict[str, Any]:
         """What `MassartClassifier` calls them, for the model file."""

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
+from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError, shown
 from massart.kernels.door import check_mask
 from massart.kernels.ranking_door import check_arms
 from massart.learners.choice import Choice, Played, Signer, new_epoch
 from massart.learners.locking import Guarded
-from massart.learners.rewards import check_reward_range, reward_number, shown
+from massart.options import check_reward, check_reward_range
 
 LARGEST: Final = 1e6  # of a feature: squares of more swamp the ridge's 1 in double precision
 
@@ -206,7 +206,7 @@ class BasePolicy(Guarded, ABC):
             )
 
     def _checked_reward(self, reward: float) -> float:
-        return reward_number(reward, *self._range, clip=False)
+        return check_reward(reward, *self._range, clip=False)
 
     def play(self, contexts: Any, rewards: Any) -> Played:
         """Choose and learn in n rounds, contexts (n, k, d) and the rewards (n, k) of all arms being known."""

@@ -8,13 +8,9 @@ import base64
 import copy
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from forged_choices import FIELDS, changed, resigned
 
 from massart import Choice, MonotoneBandit

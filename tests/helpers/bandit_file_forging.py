@@ -6,13 +6,9 @@ A program as well, so that it can be run with bounds checking: `python bandit_fi
 import json
 import sys
 import warnings
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import choice_forging as choices
+import numpy as np
 
 from massart import MonotoneBandit, MonotoneRanker
 from massart.errors import MassartError

@@ -6,11 +6,13 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
+HELPERS = Path(__file__).parent  # programs for tests to start are there, too
 TEST_LIMIT = float(os.environ.get("MASSART_TEST_SECONDS", "600"))  # for a test, and for each of its fixtures
 PROCESS_LIMIT = TEST_LIMIT / 2  # for a process that is run to its end: compiling, on a busy machine, included
 

@@ -20,7 +20,7 @@ from massart import MassartClassifier, load, save
 from massart.errors import MassartError
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 from massart.models import saving as models
 from massart.models.model_file import read_model, write_model
 
@@ -58,8 +58,8 @@ def honest() -> dict[str, object]:
         "fixed": Halfspace(WIDTH, 0.1, 0.1, 100, optimizer="fixed"),
         "adagrad": Halfspace(WIDTH, 0.1, 0.1, optimizer="adagrad-norm", normalize=False),
         "paper": Halfspace(WIDTH, 0.1, 0.1, update="paper", class_weight=(1.0, 1.5)),
-        "pool": Experts(WIDTH),
-        "wide pool": Experts(80, voting="majority"),
+        "pool": Pool(WIDTH),
+        "wide pool": Pool(80, voting="majority"),
         "drifting": Drifting(WIDTH, 20),
     }
     for learner in learners.values():
@@ -149,7 +149,7 @@ def use(model: object, folder: Path) -> None:
             model.partial_fit(X, model.classes_[[0, 1, 0, 1]])
             model.predict(sparse.csr_matrix(X))
         model.summary()
-    elif isinstance(model, (Halfspace, Experts, Drifting)):
+    elif isinstance(model, (Halfspace, Pool, Drifting)):
         X = np.tile(X, (1, model.n_features // WIDTH + 1))[:, : model.n_features]
         model.score(X[0])
         model.learn_many(X, [1, -1, 1, -1])
