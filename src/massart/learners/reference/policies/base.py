@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError, shown
+from massart.kernels.door import check_mask
+from massart.kernels.ranking_door import check_arms
 from massart.learners.choice import Choice, Played, Signer, new_epoch
 from massart.learners.locking import Guarded
 from massart.options import check_reward, check_reward_range
@@ -75,7 +77,8 @@ def checked_contexts(contexts: Any, width: int, dimensions: int = 2) -> NDArray[
     massart.errors.InvalidDataError: contexts has shape (0,): give one row of 2 features per arm, at least one arm
     """
     try:
-        found = np.asarray(contexts.toarray() if sparse.issparse(contexts) else contexts)
+        check_mask(contexts, "contexts")
+        found = np.asarray(check_arms(contexts).contexts.toarray() if sparse.issparse(contexts) else contexts)
         if found.dtype.kind not in "fiub":
             raise InvalidDataError(f"contexts is an array of {found.dtype}: give real numbers")
         rows = np.array(found, dtype=np.float64, order="C")
