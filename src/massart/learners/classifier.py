@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from massart.errors import InvalidDataError, InvalidParameterError, InvalidTypeError, MassartError, shown
-from massart.kernels.door import NO_WEIGHT, Rows, check_sparse, check_weights
+from massart.kernels.door import NO_WEIGHT, Rows, check_form, check_mask, check_weights
 from massart.learners.certificate import Certificate
 from massart.learners.fit import fit_batch
 from massart.learners.labels import class_weights, label_numbers
@@ -166,8 +166,8 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from scratch with several passes; return the classifier with the online-to-batch predictor."""
         with self._changing():
             options = self._options()
-            if issparse(X):
-                check_sparse(X)
+            check_form(X)
+            check_mask(y, "y")
             X, y = validate_data(self, X, y, reset=True, **_FORMATS)
             check_classification_targets(y)
             rows = self._rows(X).check()
@@ -265,8 +265,8 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "as in partial_fit(X, y, classes=[0, 1])"
                 )
             known = np.asarray(classes) if first else self.classes_
-            if issparse(X):
-                check_sparse(X)
+            check_form(X)
+            check_mask(y, "y")
             X = validate_data(self, X, reset=first, **_FORMATS)
             rows = self._rows(X)
             labels = label_numbers(column_or_1d(y), known, rows.count)
@@ -370,8 +370,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """X @ coef_.T + intercept_: (n,) for two classes, else (n, n_classes)."""
         weights = self._weights()
         with _own_errors():
-            if issparse(X):
-                check_sparse(X)
+            check_form(X)
             X = validate_data(self, X, reset=False, **_FORMATS)
         self._rows(X).check()
         # Not `@`, whose sums come in an order that depends on the processor: a score of 0 is a cliff.
