@@ -20,8 +20,8 @@ from massart import MassartClassifier, load, save
 from massart.errors import MassartError
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
-from massart.learners.pool import Experts
-from massart.models import saving as models
+from massart.learners.pool import Pool
+from massart.models import opening, saving
 from massart.models.model_file import read_model, write_model
 
 WIDTH = 6
@@ -58,8 +58,8 @@ def honest() -> dict[str, object]:
         "fixed": Halfspace(WIDTH, 0.1, 0.1, 100, optimizer="fixed"),
         "adagrad": Halfspace(WIDTH, 0.1, 0.1, optimizer="adagrad-norm", normalize=False),
         "paper": Halfspace(WIDTH, 0.1, 0.1, update="paper", class_weight=(1.0, 1.5)),
-        "pool": Experts(WIDTH),
-        "wide pool": Experts(80, voting="majority"),
+        "pool": Pool(WIDTH),
+        "wide pool": Pool(80, voting="majority"),
         "drifting": Drifting(WIDTH, 20),
     }
     for learner in learners.values():
@@ -149,7 +149,7 @@ def use(model: object, folder: Path) -> None:
             model.partial_fit(X, model.classes_[[0, 1, 0, 1]])
             model.predict(sparse.csr_matrix(X))
         model.summary()
-    elif isinstance(model, (Halfspace, Experts, Drifting)):
+    elif isinstance(model, (Halfspace, Pool, Drifting)):
         X = np.tile(X, (1, model.n_features // WIDTH + 1))[:, : model.n_features]
         model.score(X[0])
         model.learn_many(X, [1, -1, 1, -1])
@@ -177,7 +177,7 @@ def attack(kind: str, parts: tuple, count: int, seed: int, folder: Path, every: 
                     write_model(folder / "forged", name, meta, arrays)
                     model = load(folder / "forged")
                 else:  # what `load` does with the parts of a file
-                    model = models.model_of("forged", name, json.loads(json.dumps(meta)), arrays)
+                    model = opening.model_of("forged", name, json.loads(json.dumps(meta)), arrays)
             except MassartError:
                 found["refused"] += 1
                 continue
@@ -201,7 +201,7 @@ def main() -> None:
     report = {}
     with tempfile.TemporaryDirectory() as folder, np.errstate(all="ignore"):
         for kind, model in honest().items():
-            parts = models._parts(model)
+            parts = saving.model_parts(model)
             report[kind] = attack(kind, parts, given.count, given.seed, Path(folder), given.every)
     print(json.dumps(report))
 

@@ -1,6 +1,6 @@
 """scikit-learn's stochastic gradient classifiers, one row per `partial_fit`.
 
-`partial_fit` on a batch would be much faster but cannot say what it would have predicted for each row. So
+`partial_fit` on a batch would be much faster but cannot return what it would have predicted for each row. So
 each row is scored with `coef_`, then given to `partial_fit` alone, with the validation of what was
 checked already switched off.
 """
@@ -12,12 +12,12 @@ import sklearn
 from numpy.typing import NDArray
 from sklearn.linear_model import Perceptron, SGDClassifier
 
-from massart.learners.reference.baselines.peer_base import ROUNDS, Peer
+from massart.learners.reference.peers import ROUNDS, LinearPeer
 
 _CLASSES: Final = np.array([-1.0, 1.0])
 _VARIANTS: Final = ("sklearn-log", "sklearn-hinge", "sklearn-perceptron", "sklearn-pa", "sklearn-log-averaged")
-_TRUSTING: Final = {"assume_finite": True, "skip_parameter_validation": True}
-# What SGDClassifier(average=True) remembers apart from `coef_`, which is one of the two.
+_UNCHECKED: Final = {"assume_finite": True, "skip_parameter_validation": True}
+# What SGDClassifier(average=True) keeps apart from `coef_`, which is one of the two.
 _STANDARD, _AVERAGE = "_standard_coef", "_average_coef"
 
 
@@ -37,7 +37,7 @@ def _estimator(variant: str) -> Any:
     return SGDClassifier(loss=loss, average=variant == "sklearn-log-averaged", **common)
 
 
-class SklearnPeer(Peer):
+class SklearnPeer(LinearPeer):
     """One of scikit-learn's linear classifiers with its own default settings, without intercept.
 
     >>> learner = SklearnPeer(2, "sklearn-perceptron")
@@ -51,11 +51,10 @@ class SklearnPeer(Peer):
         super().__init__(n_features)
         self._variant = variant
         self._estimator = _estimator(variant)
-        self._weights = np.zeros(n_features)
 
     def _learn_row(self, x: NDArray[np.float64], y: float) -> float:
-        score = float(self._weights @ x)
-        # The classes are said once: said again, they are compared again, at a third of the cost of the round.
+        score = self._score_row(x)
+        # The classes are given once: given again, they are compared again, at a third of the cost of the round.
         classes = _CLASSES if self._counts[ROUNDS] == 0 else None
         self._estimator.partial_fit(x[None, :], np.array([y]), classes=classes)
         self._weights = self._estimator.coef_[0]  # an array that each call may replace
@@ -63,24 +62,16 @@ class SklearnPeer(Peer):
 
     def learn(self, x: NDArray[Any], y: float) -> float:
         """Learn one row with its label -1 or +1; return the score that was its prediction."""
-        with sklearn.config_context(**_TRUSTING):
+        with sklearn.config_context(**_UNCHECKED):
             return super().learn(x, y)
 
     def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
         """Predict, then learn, each row in turn; return the scores that were predictions."""
-        with sklearn.config_context(**_TRUSTING):
+        with sklearn.config_context(**_UNCHECKED):
             return super().learn_many(X, y)
 
-    def _score_row(self, x: NDArray[np.float64]) -> float:
-        return float(self._weights @ x)
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """(d,) `coef_`; zeros before the first row."""
-        return self._weights
-
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that learning on needs: the weights, the number that sets the step, and averages if there are any."""
+        """All that further learning needs: the weights, the number that sets the step, and averages if any."""
         kept = {
             "variant": np.array([_VARIANTS.index(self._variant)]),
             "counts": self._counts,
@@ -110,7 +101,7 @@ class SklearnPeer(Peer):
         return learner
 
 
-def build(name: str, n_features: int, seed: int) -> SklearnPeer:
+def build_learner(name: str, n_features: int, seed: int) -> SklearnPeer:
     """The peer of this name; nothing in it is random."""
     del seed
     return SklearnPeer(n_features, name)

@@ -1,4 +1,4 @@
-"""river's LinUCB: the contextual linear policy of `river.bandit`."""
+"""river: its logistic regression, on rows as dictionaries from column to value, and the LinUCB of `river.bandit`."""
 
 import importlib
 from typing import Any, Final, Self
@@ -8,9 +8,45 @@ from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.learners.choice import Choice
-from massart.learners.reference.policies.peer_base import PeerPolicy
+from massart.learners.reference.peers import LinearPeer, PeerPolicy
 
 _PARTS: Final = ("_ss_arr", "_ss_inv_arr", "_eta_arr")  # what river's regression is made of: it has no public names
+
+
+class RiverLearner(LinearPeer):
+    """`river.linear_model.LogisticRegression` with its own default settings (steps of .01), without intercept.
+
+    river's own prediction is whether the probability exceeds 1/2; the score here is the log-odds, so that a
+    row of score 0 is predicted +1 as everywhere else.
+
+    Needs the package `river`, which is imported when the learner is made.
+    """
+
+    def __init__(self, n_features: int) -> None:
+        super().__init__(n_features)
+        self._model = importlib.import_module("river.linear_model").LogisticRegression(intercept_lr=0.0)
+
+    def _learn_row(self, x: NDArray[np.float64], y: float) -> float:
+        score = self._score_row(x)
+        self._model.learn_one(dict(enumerate(x.tolist())), y > 0.0)
+        # Every row holds every column, so river's dictionary has them all, in order.
+        self._weights = np.fromiter(self._model.weights.values(), np.float64, x.size)
+        return score
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that further learning needs."""
+        return {"counts": self._counts, "weights": self._weights}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
+        """The learner whose `arrays()` these are."""
+        learner = cls(arrays["weights"].size)
+        learner._counts = arrays["counts"]
+        learner._weights = arrays["weights"]
+        # river has no public way to put weights back; its optimiser keeps nothing but the number of steps.
+        learner._model._weights.update(dict(enumerate(learner._weights.tolist())))
+        learner._model.optimizer.n_iterations = learner.rounds
+        return learner
 
 
 class RiverPolicy(PeerPolicy):
@@ -79,8 +115,6 @@ class RiverPolicy(PeerPolicy):
         dimension, arms = int(arrays["dimension"][0]), int(arrays["arms"][0])
         policy = cls(dimension, arms, reward_range=reward_range)
         policy._begin(dimension, reward_range, identity)
-        policy._counts = np.require(arrays["counts"], requirements="W")
-        policy._seed = np.uint64(arrays["seed"][0])
         for arm in range(arms):
             if arrays[f"arm{arm}_eta_arr"].size:
                 model = policy._policy._bayes_lin_regs[arm]
@@ -88,10 +122,16 @@ class RiverPolicy(PeerPolicy):
                 for part in _PARTS:
                     getattr(model, part)[:] = arrays[f"arm{arm}{part}"]  # in place: river's order in memory stays
                 model._m_dirty = True
-        return policy
+        return policy._count_on(arrays)
 
 
-def build(name: str, dimension: int, arms: int, reward_range: tuple[float, float], seed: int) -> RiverPolicy:
+def build_learner(name: str, n_features: int, seed: int) -> RiverLearner:
+    """The only learner here; nothing in it is random."""
+    del name, seed
+    return RiverLearner(n_features)
+
+
+def build_policy(name: str, dimension: int, arms: int, reward_range: tuple[float, float], seed: int) -> RiverPolicy:
     """The only policy here."""
     del name
     return RiverPolicy(dimension, arms, reward_range=reward_range, seed=seed)

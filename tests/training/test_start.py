@@ -9,7 +9,7 @@ from fake_reader import halfspace_rows, write_svmlight
 from massart import MassartClassifier, load, save
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
-from massart.training import Settings, Watcher, is_complete, open_training, predict_file
+from massart.training import Callbacks, Settings, is_complete, open_training, predict_file
 
 X, Y = halfspace_rows(400, 6)
 KNOWN = {"noise_rate": 0.1, "margin": 0.05}
@@ -107,16 +107,16 @@ def test_complete_or_not(rows, tmp_path):
 def test_a_new_training_does_not_leave_another_ones_checkpoint(rows, tmp_path):
     notes = []
 
-    class Notes(Watcher):
+    class Notes(Callbacks):
         def note(self, words):
             notes.append(words)
 
     model = tmp_path / "m"
     stopped = open_training([str(rows)], Settings(**KNOWN), model=model, stopped=After(1))
     assert stopped.run().checkpoint
-    open_training([str(rows)], Settings(**KNOWN), model=model, watcher=Notes())
+    open_training([str(rows)], Settings(**KNOWN), model=model, callbacks=Notes())
     assert stopped.checkpoint.exists()  # it is of the very same training
-    open_training([str(rows)], Settings(noise_rate=0.2, margin=0.1), model=model, watcher=Notes())
+    open_training([str(rows)], Settings(noise_rate=0.2, margin=0.1), model=model, callbacks=Notes())
     assert not stopped.checkpoint.exists()
     assert len(notes) == 1
     assert "this one begins again" in notes[0]
@@ -156,7 +156,7 @@ def test_a_pipe_cannot_be_read_twice(settings, tmp_path):
 
 
 def test_places_that_make_no_sense(rows, tmp_path):
-    with pytest.raises(InvalidParameterError, match="--resume needs -f MODEL"):
+    with pytest.raises(InvalidParameterError, match="resume=True needs a model"):
         open_training([str(rows)], resume=True)
     with pytest.raises(InvalidParameterError, match=r"rows.svm is what is to be read: give another name for the model"):
         open_training([str(rows)], model=rows)
@@ -183,7 +183,7 @@ def test_predictions_are_those_of_the_loaded_model(rows, tmp_path, options):
     model = load(tmp_path / "m")
     scores, labels = Lines(), Lines()
     found = predict_file(tmp_path / "m", [str(rows)], scores, scores=True)
-    assert (found.rows, found.labelled, found.flawed) == (400, 400, 0)
+    assert (found.rows, found.labelled, found.rows_with_errors) == (400, 400, 0)
     np.testing.assert_allclose(np.array(scores.text.split(), float), model.decision_function(X), rtol=0, atol=1e-12)
     predict_file(tmp_path / "m", [str(rows)], labels)
     np.testing.assert_array_equal(np.array(labels.text.split(), int), model.predict(X))
@@ -202,7 +202,7 @@ def test_predictions_of_rows_that_are_new_in_every_way(rows, tmp_path):
     assert len(lines) == 5
     assert lines[2] == ""
     assert {lines[0], lines[1], lines[3]} <= {"0", "1"}
-    assert (found.rows, found.labelled, found.flawed) == (3, 1, 1)
+    assert (found.rows, found.labelled, found.rows_with_errors) == (3, 1, 1)
     with pytest.raises(InvalidDataError, match=r"new.svm, line 3, column 1"):
         predict_file(tmp_path / "m", [str(new)], tmp_path / "other.txt", strict=True)
     assert not list(tmp_path.glob("other*"))

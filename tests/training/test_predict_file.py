@@ -12,42 +12,42 @@ from massart.data.formats.text_format import parse_block
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.files import check_place
-from massart.training.predictions import Answers, PredictionFile
+from massart.training.predict import PredictionFile, PredictionLines
 
 X, Y = halfspace_rows(10, 4)
 
 
-def answers(chunk, scores, **options):
-    found = Answers()
+def lines_of(chunk, scores, **options):
+    found = PredictionLines(("neg", "pos"), **options)
     found.add(chunk, np.asarray(scores, float))
-    return found.text(("neg", "pos"), **options).decode()
+    return found.text().decode()
 
 
 def test_labels_and_scores():
     chunk = FakeReader(X[:3], Y[:3]).chunk(0, 3)
-    assert answers(chunk, [0.0, -0.1, np.nan]) == "pos\nneg\n\n"
-    assert answers(chunk, [0.1 + 0.2, -1e-30, np.nan], as_scores=True) == "0.30000000000000004\n-1e-30\n\n"
+    assert lines_of(chunk, [0.0, -0.1, np.nan]) == "pos\nneg\n\n"
+    assert lines_of(chunk, [0.1 + 0.2, -1e-30, np.nan], as_scores=True) == "0.30000000000000004\n-1e-30\n\n"
 
 
-def test_flaws_are_empty_lines_at_their_place():
+def test_errors_are_empty_lines_at_their_place():
     flaws = [(0, "x"), (2, "x"), (2, "y")]
     chunk = FakeReader(X, Y, flaws=flaws, tags=[f"t{k}" for k in range(10)]).chunk(0, 4)
-    assert answers(chunk, [1, -1, 1, -1]) == "\npos t0\nneg t1\n\n\npos t2\nneg t3\n"
-    assert answers(FakeReader(X, Y, flaws=[(1, "x")]).chunk(0, 0), []) == "\n" * 0
+    assert lines_of(chunk, [1, -1, 1, -1]) == "\npos t0\nneg t1\n\n\npos t2\nneg t3\n"
+    assert lines_of(FakeReader(X, Y, flaws=[(1, "x")]).chunk(0, 0), []) == "\n" * 0
 
 
-def test_a_chunk_of_nothing_but_flaws():
+def test_a_chunk_of_nothing_but_errors():
     chunk = parse_block(b"x 1:1\ny 1:1\n", Schema("svmlight"))
-    assert answers(chunk, []) == "\n\n"
+    assert lines_of(chunk, []) == "\n\n"
 
 
 def test_parts_of_a_crossed_chunk_make_the_lines_of_the_whole():
     text = b"1 'a |u x |v y\n1 'b |u x:1e99 |v y:1e99\nbad\n-1 'd |u z |v y\n"
     chunk = parse_block(text, Schema("vw", bits=10, crossings=("uv",)))
-    found = Answers()
+    found = PredictionLines(("0", "1"), as_scores=True)
     for part in crossed(chunk):
         found.add(part, np.arange(len(part)) + 0.5)
-    lines = found.text(("0", "1"), as_scores=True).decode().split("\n")
+    lines = found.text().decode().split("\n")
     assert len(lines) == 5
     assert [bool(line) for line in lines] == [True, False, False, True, False]
     assert lines[0].endswith(" a")
