@@ -1,4 +1,4 @@
-"""The certificate is true at every round: streams as declared, adversarial points, every way to weigh rows, looks all the time.
+"""The certificate is true at every round: streams as declared, adversarial points, all ways to weight rows, many looks.
 
 A run is a stream that is exactly as declared, chosen by an adversary who sees the weights; the certificate is looked at
 after every batch. Theorem 12 (one halfspace), 13 (class weights), 14 and 16 (pools) of docs/theory.md say that the
@@ -58,7 +58,7 @@ def worst_evidence(learner, length, weights, seed, rounds, batch):
 
 
 def known(intercept, length, weights, **options):
-    """A halfspace with its true noise rate and margin: the one that counts with its constant coordinate (Theorem 15)."""
+    """A halfspace with its true parameters: the margin that counts with its constant coordinate (Theorem 15)."""
     scaling = length if intercept == "scaled" else 1.0
     margin = GAMMA if intercept == "off" else theory.scaled_margin(GAMMA, length, scaling)
     return Halfspace(
@@ -225,7 +225,7 @@ def test_coin_labels_are_found_out(margin, rounds, features):
 
 
 def test_the_lower_limit_for_the_noise_rate_is_one():
-    """Honest streams of noise .2 at margin 1/8: the limit, looked at 20 times, exceeds .2 in few of 100 runs."""
+    """Streams of noise .2 at margin 1/8: the limit, looked at 20 times, exceeds .2 in few of 100 runs."""
     above = 0
     for seed in range(100):
         rng = np.random.default_rng(seed)
