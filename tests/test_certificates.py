@@ -8,6 +8,7 @@ binomial (RUNS, doubt) exceeds with probability below 1e-4.
 
 import numpy as np
 import pytest
+import tiers
 from scipy.stats import binom
 
 from massart import Halfspace, MassartClassifier, theory
@@ -15,7 +16,7 @@ from massart.kernels.door import Rows
 from massart.kernels.learning import halfspace as kernel
 from massart.learners.pool import Pool
 
-RUNS, DOUBT = 400, 0.2
+RUNS, DOUBT = tiers.length(100, 400), 0.2
 MOST = int(binom.isf(1e-4, RUNS, DOUBT))
 D, GAMMA, ETA = 4, 0.5, 0.2
 LENGTHS = (1e-3, 1.0, 1e3)

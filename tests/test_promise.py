@@ -6,13 +6,14 @@ a true bound fails such a comparison with probability below 4e-5 (one-sided norm
 
 import numpy as np
 import pytest
+import tiers
 
 from massart import Halfspace, theory, worlds
 from massart.kernels.learning import mixture
 from massart.learners.pool import MARGINS, MOST_EXPERTS, NOISE_RATES, Pool
 
 Z = 4.0
-SEEDS = 100
+SEEDS = tiers.length(20, 100)
 OBLIVIOUS = ("masked-margin", "sacrificed-minority", "sacrificed-majority")  # E1, E2, E3
 ADAPTIVE = ("worst-point", "hunted-minority", "hunted-majority")  # A1, A4 over E2, A4 over E3
 LEARNERS = {

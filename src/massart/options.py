@@ -183,6 +183,8 @@ def check_number(name: str, value: float) -> float:
     """Refuse what is not one finite number; everything else is left to the caller's condition."""
     try:
         number = float(value)
+    except OverflowError:
+        raise InvalidParameterError(f"{name} must be a finite number; got one of more than 1e308") from None
     except (TypeError, ValueError):
         raise InvalidParameterError(f"{name} must be a number; got {value!r}") from None
     if not math.isfinite(number):

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from massart.errors import InvalidParameterError, shown
-from massart.kernels.door import NO_WEIGHT, Rows, check_weights
+from massart.kernels.door import NO_WEIGHT, Rows, check_mask, check_weights
 from massart.learners.certificate import Certificate
 from massart.learners.fit import fit_batch
 from massart.learners.inputs import (
@@ -176,6 +176,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from scratch with several passes; return the classifier with the online-to-batch predictor."""
         with unchanged_on_error(self):
             options = self._options()
+            check_mask(y, "y")
             X, y = check_rows(self, X, y, reset=True)
             check_classification_targets(y)
             rows = self._rows(X).check()
@@ -234,6 +235,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             learner = getattr(self, "_learner", None)
             known = check_classes(classes, None if learner is None else self.classes_)
+            check_mask(y, "y")
             rows = self._rows(check_rows(self, X, reset=learner is None))
             labels = label_numbers(column_or_1d(y), known, rows.count)
             weight, order = NO_WEIGHT, None

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import validate_data
 
 from massart.errors import InvalidDataError, InvalidParameterError, InvalidTypeError, MassartError, shown
-from massart.kernels.door import check_sparse
+from massart.kernels.door import check_form
 from massart.learners.locking import lock_of
 
 __all__ = ["check_classes", "check_rows", "class_weights", "draw_seed", "label_numbers", "labels_present", "own_errors",
@@ -56,8 +55,7 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
 
 def check_rows(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
     """X, or X and y, as arrays that scikit-learn's checks accept; values need not be finite."""
-    if issparse(X):
-        check_sparse(X)
+    check_form(X)
     return validate_data(estimator, X, y, reset=reset, **_FORMATS)
 
 

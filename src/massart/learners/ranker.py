@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from massart.errors import InvalidDataError
+from massart.kernels.door import check_form, checked_csr
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
 from massart.learners.choice import Contexts
@@ -76,10 +77,12 @@ class MonotoneRanker(Guarded):
     def fit(self, X: Any, y: ArrayLike, qid: ArrayLike) -> Self:
         """Learn one round per query: rows of X with the same `qid`, y their relevance."""
         try:
-            rows = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+            rows = checked_csr(X) if check_form(X) else np.asarray(X)
             queries, relevance = np.asarray(qid), np.asarray(y)
             same = queries.shape == relevance.shape == (rows.shape[0],)
             _, first = np.unique(queries, return_index=True)
+        except InvalidDataError:
+            raise
         except Exception as error:  # ragged lists, or objects that do not sort
             raise InvalidDataError(f"X, y and qid must be arrays with the same number of rows ({error})") from None
         if not same:
