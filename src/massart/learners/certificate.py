@@ -49,7 +49,7 @@ class Certificate:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether guessing the more frequent label, or a coin, is bounded as well as the learner is."""
+        """Whether always predicting the more frequent label, or at random, is bounded as well as the learner is."""
         return not self.confident_mistake_bound < min(self.constant_mistakes, self.rounds / 2)
 
     @property
