@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from massart.errors import InvalidParameterError, shown
 from massart.kernels.door import NO_WEIGHT, Rows, check_mask, check_weights
-from massart.learners.certificate import Certificate
+from massart.learners.certificate import Certificate, as_html, as_text
 from massart.learners.fit import fit_batch
 from massart.learners.inputs import (
     check_classes,
@@ -26,7 +26,6 @@ from massart.learners.inputs import (
     unchanged_on_error,
 )
 from massart.learners.multiclass import Binary, OneVsRest, make_learner
-from massart.learners.summary import as_html, as_text
 from massart.options import LearnerOptions
 
 Learner = Binary | OneVsRest
