@@ -25,7 +25,7 @@
     const power = 10 ** Math.floor(Math.log10(rough));
     const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
     const found = [];
-    for (let k = Math.ceil(low / step); k * step <= high; k += 1) found.push(k * step);
+    for (let k = Math.ceil(low / step); k * step <= high; k += 1) found.push(k * step || 0);  // no -0
     return { found, step };
   }
 

@@ -1,4 +1,4 @@
-"""Rows in files: what goes in comes out, whole or not at all; and the made-up race the other report tests use."""
+"""Rows: typed values that read like mappings; in files, what goes in comes out, completely or not at all."""
 
 import json
 import math
@@ -7,65 +7,14 @@ import stat
 
 import numpy as np
 import pytest
+from made_up_rows import made_up, row
 
-from massart import theory
+from massart import arena
 from massart.arena import report
-from massart.arena.report import files
-from massart.arena.report.rows import FIELDS, rows_as_json
+from massart.arena import rows as row_files
+from massart.arena.rows import LabelRow, RewardRow, rows_as_json, typed_rows
 from massart.errors import InvalidDataError, InvalidParameterError, MassartError
 from massart.files import check_place
-
-CHECKPOINTS = (100, 1000, 10_000)
-# In kink (noise rate .1, margin .05) the reference bound at 10,000 rounds is 1000 + 781 mistakes; these
-# are the mistakes at the end with seeds 0 and 1.
-KINK = {
-    "massart": (900, 950),
-    "perceptron": (3000, 3100),
-    "hinge": (1600, 1900),  # mean 1750 below the bound, seed 1 above
-    "arow": (1700, 2000),  # mean 1850 above the bound, seed 0 below
-}
-KINK_BOUND = theory.fixed_mistake_bound(0.1, 0.05, 10_000)
-
-
-def row(learner, seed, rounds, mistakes, **changes):
-    """One row of the contract, in kink unless told otherwise."""
-    facts = {"world": "kink", "noise_rate": 0.1, "margin": 0.05, "dimension": 20} | changes
-    ours = {"massart": theory.ftrl_mistake_bound, "paper": theory.paper_mistake_bound}
-    margin = facts["margin"]
-    bound = ours.get(learner, theory.fixed_mistake_bound)
-    return {
-        "world": facts["world"],
-        "learner": learner,
-        "seed": seed,
-        "rounds": rounds,
-        "mistakes": mistakes,
-        "clean_mistakes": mistakes // 2,
-        "noise_rate": facts["noise_rate"],
-        "margin": margin,
-        "dimension": facts["dimension"],
-        "angle": 10.0 + seed,
-        "bound": None if margin is None or rounds == 0 else bound(facts["noise_rate"], margin, rounds),
-        "certified": None,
-        "holds": True if learner in ours else None,
-        "error": None,
-    } | changes
-
-
-def run(learner, seed, mistakes, **changes):
-    """The rows of one run that makes its mistakes evenly."""
-    return [row(learner, seed, t, mistakes * t // CHECKPOINTS[-1], **changes) for t in CHECKPOINTS]
-
-
-def made_up():
-    """Kink as above, a learner that fails there, and a world without a bound."""
-    rows = [r for name, ends in KINK.items() for seed, end in enumerate(ends) for r in run(name, seed, end)]
-    for seed in (0, 1):
-        rows += run("leaky-relu", seed, 2000)[:2]
-        rows[-1] = rows[-1] | {"error": "ValueError: it fell over <here>"}
-    turning = {"world": "turning-target", "margin": 0.1, "bound": None}
-    for seed in (0, 1):
-        rows += run("massart", seed, 1100, **turning) + run("perceptron", seed, 2100, **turning)
-    return rows
 
 
 @pytest.mark.parametrize("suffix", [".json", ".jsonl", ".parquet", ".PARQUET"])
@@ -83,8 +32,10 @@ def test_parquet_columns_have_their_types_even_when_all_is_missing(tmp_path):
         [row("massart", 0, 10, 1, angle=None, margin=None, certified=None, holds=None)], tmp_path / "r.parquet"
     )
     schema = pyarrow.parquet.read_schema(tmp_path / "r.parquet")
-    arrow = {"string": "string", "int64": "int64", "float64": "double", "bool": "bool"}
-    assert {name: str(schema.field(name).type) for name in schema.names} == {k: arrow[v] for k, v in FIELDS.items()}
+    strings, numbers = ("world", "learner", "error"), ("seed", "rounds", "mistakes", "clean_mistakes", "dimension")
+    types = dict.fromkeys(strings, "string") | dict.fromkeys(numbers, "int64") | {"holds": "bool"}
+    expected = {name: types.get(name, "double") for name in made_up()[0]}
+    assert {name: str(schema.field(name).type) for name in schema.names} == expected
 
 
 def test_numbers_that_json_does_not_know():
@@ -144,14 +95,13 @@ def test_a_failing_write_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_a_device_is_written_to_and_not_replaced():
-    files.write_bytes(os.devnull, b"gone")
+    row_files.write_bytes(os.devnull, b"gone")
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
 
 
 @pytest.mark.parametrize(
     ("package", "use"),
     [
-        ("plotly", lambda path: report.html(made_up())),
         ("matplotlib", lambda path: report.figure(made_up(), path / "race.png")),
         ("pyarrow", lambda path: report.write_rows(made_up(), path / "rows.parquet")),
         ("pyarrow", lambda path: report.read_rows(path / "rows.parquet")),
@@ -163,7 +113,29 @@ def test_a_missing_package_is_named_with_how_to_get_it(tmp_path, monkeypatch, pa
         use(tmp_path)
 
 
-def test_table_and_json_need_none_of_them(tmp_path, monkeypatch):
+def test_table_page_and_json_need_none_of_them(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     report.table(made_up())
+    report.html(made_up())
     report.write_rows(made_up(), tmp_path / "rows.json")
+
+
+@pytest.mark.parametrize(("world", "kind"), [("kink", LabelRow), ("simpson", RewardRow)])
+def test_a_row_reads_like_a_mapping(world, kind):
+    (row, *_) = arena.race({"kink": "arow", "simpson": "uniform"}[world], world, 2)
+    assert type(row) is kind
+    assert (row["rounds"], row.rounds, row.get("nothing"), len(row)) == (1, 1, None, len(list(row)))
+    assert dict(row) == row == kind.of(dict(row))
+    assert dict(row) != {**row, "rounds": 2}
+    with pytest.raises(KeyError):
+        row["nothing"]
+    with pytest.raises(AttributeError):
+        row.rounds = 3
+
+
+def test_rows_of_both_kinds_are_not_mixed_and_not_incomplete():
+    reward = arena.race("uniform", "simpson", 1).rows
+    with pytest.raises(InvalidDataError, match="report them separately"):
+        report.summarise([*made_up(), *reward])
+    with pytest.raises(InvalidDataError, match="a row without 'mistakes'"):
+        typed_rows([{key: value for key, value in made_up()[0].items() if key != "mistakes"}])
