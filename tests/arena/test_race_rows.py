@@ -4,10 +4,11 @@ import json
 import math
 import os
 import stat
+import sys
 
 import numpy as np
 import pytest
-from made_up_rows import made_up, row
+from report_rows import made_up, row
 
 from massart import arena
 from massart.arena import report
@@ -108,13 +109,15 @@ def test_a_device_is_written_to_and_not_replaced():
     ],
 )
 def test_a_missing_package_is_named_with_how_to_get_it(tmp_path, monkeypatch, package, use):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, f"{package}.parquet", None)
     with pytest.raises(report.MissingPackageError, match=rf'^{package} is needed .*: pip install "massart\[report\]"$'):
         use(tmp_path)
 
 
 def test_table_page_and_json_need_none_of_them(tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for package in ("matplotlib", "pyarrow"):
+        monkeypatch.setitem(sys.modules, package, None)
     report.table(made_up())
     report.html(made_up())
     report.write_rows(made_up(), tmp_path / "rows.json")

@@ -12,7 +12,7 @@ from massart.arena import registry
 from massart.arena.registry import LEARNERS, POLICIES
 from massart.cli.main import app
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.learners.protocol import OnlineLearner
+from massart.learners.base import OnlineLearner
 
 ROWS = 240
 OURS = ("massart", "massart-fixed", "massart-adagrad", "massart-unknown", "paper")

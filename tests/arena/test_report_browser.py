@@ -7,7 +7,7 @@ import subprocess
 
 import processes
 import pytest
-from made_up_rows import made_up
+from report_rows import made_up
 
 from massart import arena
 from massart.arena import report

@@ -4,7 +4,7 @@ import json
 from html.parser import HTMLParser
 
 import pytest
-from made_up_rows import KINK, KINK_BOUND, made_up, row, run
+from report_rows import KINK, KINK_BOUND, made_up, row, run
 
 from massart import theory, worlds
 from massart.arena import report

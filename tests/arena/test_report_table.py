@@ -4,7 +4,7 @@ import io
 import xml.etree.ElementTree as ET
 
 import pytest
-from made_up_rows import KINK_BOUND, made_up, run
+from report_rows import KINK_BOUND, made_up, run
 from rich.console import Console
 
 from massart.arena import Progress, Standing, report

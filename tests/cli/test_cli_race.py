@@ -158,7 +158,7 @@ def test_a_mistake_of_the_user_is_one_sentence_and_no_race(monkeypatch, tmp_path
 )
 def test_a_missing_package_is_found_before_the_race(monkeypatch, tmp_path, option, path, package):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setattr("massart.arena.sweep", never)
     result = massart(*SMALL, option, path)
     assert result.exit_code == 2

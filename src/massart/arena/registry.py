@@ -198,8 +198,8 @@ def _halfspace(*, horizon: bool = False, **how: str) -> Callable[[Known], Any]:
 
 
 def _pool(known: Known) -> Any:
-    experts = _class("massart.learners.pool", "Experts")
-    return experts(known.dimension, fit_intercept=False, normalize=False, seed=known.seed)
+    pool = _class("massart.learners.pool", "Pool")
+    return pool(known.dimension, fit_intercept=False, normalize=False, seed=known.seed)
 
 
 def _bandit(*, known_model: bool, **how: str) -> Callable[[Known], Any]:
@@ -229,14 +229,14 @@ def _policy(name: str, description: str, **options: float) -> Recipe:
 
 def _peer_learner(name: str, package: str, module: str, description: str) -> Recipe:
     def build(known: Known) -> Any:
-        return _class(f"{_REFERENCE}.baselines.{module}", "build")(name, known.dimension, known.seed)
+        return _class(f"{_REFERENCE}.{module}", "build_learner")(name, known.dimension, known.seed)
 
     return Recipe(build, description, package=package)
 
 
 def _peer_policy(name: str, package: str, module: str, description: str) -> Recipe:
     def build(known: Known) -> Any:
-        made = _class(f"{_REFERENCE}.policies.{module}", "build")
+        made = _class(f"{_REFERENCE}.{module}", "build_policy")
         return made(name, known.dimension, known.arms, known.reward_range, known.seed)
 
     return Recipe(build, description, package=package)

@@ -4,8 +4,6 @@ A row reads like a mapping too: `row["mistakes"]` is `row.mistakes`, and `dict(r
 that does not exist (an angle to zero weights, a bound without a margin) is None.
 """
 
-import importlib
-import importlib.util
 import json
 import math
 import os
@@ -14,18 +12,16 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple, Self, get_args
 
-from massart.errors import InvalidDataError, InvalidParameterError, MassartError
+from massart.errors import InvalidDataError, InvalidParameterError, needs
 from massart.files import check_place, is_special, replacing
 
 __all__ = [
     "SUFFIXES",
     "LabelRow",
-    "MissingPackageError",
     "RewardRow",
     "RewardStanding",
     "Row",
     "Standing",
-    "needs",
     "read_rows",
     "rows_as_json",
     "suffix_of",
@@ -152,22 +148,6 @@ def typed_rows(rows: Iterable[Mapping[str, Any]]) -> list[Any]:
     return [row if isinstance(row, Row) else kind.of(row) for row in given]
 
 
-class MissingPackageError(MassartError, ImportError):
-    """A package of the `report` extra is not installed."""
-
-
-def needs(package: str, purpose: str) -> None:
-    """Raise an error if a package of the `report` extra is not installed.
-
-    >>> needs("json", "to read anything")
-    >>> needs("no_such_package", "to draw")
-    Traceback (most recent call last):
-    massart.arena.rows.MissingPackageError: no_such_package is needed to draw: pip install "massart[report]"
-    """
-    if importlib.util.find_spec(package) is None:
-        raise MissingPackageError(f'{package} is needed {purpose}: pip install "massart[report]"')
-
-
 def suffix_of(path: str | os.PathLike[str], suffixes: tuple[str, ...], what: str) -> str:
     """The suffix of a path, one of `suffixes`.
 
@@ -242,8 +222,7 @@ def read_rows(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     suffix = suffix_of(path, SUFFIXES, "rows")
     try:
         if suffix == ".parquet":
-            needs("pyarrow", "to read Parquet files")
-            return list(importlib.import_module("pyarrow.parquet").read_table(path).to_pylist())
+            return list(needs("pyarrow.parquet", "report", "to read Parquet files").read_table(path).to_pylist())
         text = Path(path).read_text(encoding="utf-8")
         rows = json.loads(text) if suffix == ".json" else [json.loads(line) for line in text.splitlines()]
     except OSError:
@@ -258,8 +237,7 @@ def read_rows(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 
 def _parquet(rows: list[dict[str, Any]]) -> bytes:
-    needs("pyarrow", "to write Parquet files")
-    pyarrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    pyarrow, parquet = (needs(name, "report", "to write Parquet files") for name in ("pyarrow", "pyarrow.parquet"))
     arrow = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
     kind = _class_of(rows[0]) if rows else LabelRow
     types: dict[str, Any] = {field.name: field.type for field in fields(kind)}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from massart.cli._command import plain_console, reporting
-from massart.errors import InvalidParameterError
+from massart.errors import InvalidParameterError, needs
 from massart.files import OutputLock, check_place
 
 if TYPE_CHECKING:
@@ -146,9 +146,9 @@ class _Outputs(NamedTuple):
             rows.suffix_of(self.report, (".html", ".htm"), "a report")
         if self.figure is not None:
             rows.suffix_of(self.figure, FIGURE_SUFFIXES, "a figure")
-            rows.needs("matplotlib", "to draw a figure")
+            needs("matplotlib", "report", "to draw a figure")
         if self.rows is not None and rows.suffix_of(self.rows, rows.SUFFIXES, "a table of rows") == ".parquet":
-            rows.needs("pyarrow", "to write Parquet files")
+            needs("pyarrow", "report", "to write Parquet files")
         for path in filter(None, self):
             check_place(path)
 

@@ -15,6 +15,7 @@ from massart.arena.report.charts import figure
 from massart.arena.report.page import html
 from massart.arena.report.summary import summarise
 from massart.arena.report.table import table
-from massart.arena.rows import MissingPackageError, read_rows, write_rows
+from massart.arena.rows import read_rows, write_rows
+from massart.errors import MissingPackageError
 
 __all__ = ["MissingPackageError", "figure", "html", "read_rows", "summarise", "table", "write_rows"]

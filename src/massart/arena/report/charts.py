@@ -14,7 +14,8 @@ from typing import Any
 
 from massart.arena.report.kinds import Curve, Race, WorldResult
 from massart.arena.report.summary import summarise
-from massart.arena.rows import needs, suffix_of, write_bytes
+from massart.arena.rows import suffix_of, write_bytes
+from massart.errors import needs
 
 __all__ = ["FIGURE_SUFFIXES", "REFERENCE", "Style", "chart_data", "figure", "styles"]
 
@@ -112,7 +113,7 @@ def _points(curve: Curve, digits: int) -> dict[str, list[float]]:
 def figure(rows: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
     """Write the curves, one panel per world, with bands over seeds, to a .png, .svg or .pdf file."""
     suffix = suffix_of(path, FIGURE_SUFFIXES, "a figure")
-    needs("matplotlib", "to draw a figure")
+    needs("matplotlib", "report", "to draw a figure")
     write_bytes(path, _drawn(summarise(rows), suffix[1:]))
 
 
