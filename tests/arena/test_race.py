@@ -277,7 +277,7 @@ def test_after_fit_the_weights_that_go_on_learning_are_the_ones_that_count():
     assert not all(agrees), "on some rows the fitted weights say something else"
 
 
-def test_promises_are_those_of_theory():
+def test_mistake_boundss_are_those_of_theory():
     world, t, T = worlds.make("masked-margin"), 3000, 20_000
     eta, gamma = world.noise_rate, world.margin
     assert promise("massart", world, T)(t) == theory.ftrl_mistake_bound(eta, gamma, t)
