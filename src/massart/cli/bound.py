@@ -320,7 +320,9 @@ def _cells(line: dict[str, Any], rounds: float, longest: float) -> list[str]:
 
 def _finite(line: dict[str, Any]) -> dict[str, Any]:
     """The same with None for numbers that JSON does not have."""
-    return {name: None if value in (math.inf, -math.inf) else value for name, value in line.items()}
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in line.items()
+    }
 
 
 def _count(rounds: int) -> str:
