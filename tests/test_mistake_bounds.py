@@ -1,4 +1,4 @@
-"""The promise, kept: Lemma 0 and Theorems 1 and 7 on hostile streams and against adversaries that see the weights.
+"""Lemma 0 and Theorems 1 and 7 hold on adversarial streams and against adversaries that see the weights.
 
 Where a mean over seeds is compared with a bound on an expectation, the test allows Z standard errors of that mean:
 a true bound fails such a comparison with probability below 4e-5 (one-sided normal tail at Z = 4).
@@ -58,7 +58,7 @@ def trace(world, name, rounds):
             continue
         inner = 0.5 * (u - v) / (abs(u) + gamma)
         regret += (delta * s - y) * inner
-        # Lemma 0, exactly, at this round: the label lies with probability `flip`
+        # Lemma 0, exactly, at this round: the label is wrong with probability `flip`
         mean_label = clean * (1 - 2 * flip)
         mistake = 0.5 * (1 - s * mean_label)
         assert (delta * s - mean_label) * inner >= mistake - eta - 1e-12
@@ -77,7 +77,7 @@ def test_mistakes_exceed_the_noise_by_the_regret_at_most(world, name):
     played = [trace(worlds.make(world, seed=seed), name, rounds) for seed in range(SEEDS)]
     mistakes, regret, bound, holds = (np.array(column, dtype=float) for column in zip(*played, strict=True))
     assert np.all(regret <= bound * (1 + 1e-9)), "the optimiser's own bound holds on every path"
-    assert np.all(holds), "no honest declaration is called a lie (each at confidence 0.99; none comes near)"
+    assert np.all(holds), "no true declaration is contradicted (each at confidence 0.99; none comes near)"
     one = worlds.make(world)
     slack = theory.paper_slack(one.noise_rate, one.margin, rounds) if name == "paper" else 0.0
     excess = mistakes - regret - (one.noise_rate + slack / 2) * rounds
@@ -104,7 +104,7 @@ def test_closed_bounds_on_long_streams(world, name):
         mistakes.append(learner.mistakes)
     bound = BOUNDS[name](one.noise_rate, one.margin, rounds)
     assert np.mean(mistakes) + Z * np.std(mistakes, ddof=1) / np.sqrt(len(mistakes)) <= bound
-    if name != "paper":  # the promise is not empty: what conventional learners make here is above it
+    if name != "paper":  # the bound is not vacuous: conventional learners make more mistakes here
         assert np.mean(mistakes) < one.noise_rate * rounds
 
 
@@ -170,7 +170,7 @@ def test_the_pool_pays_at_most_its_price(world):
         assert 2 * gap <= theory.adahedge_price(losses.size, rounds, losses.min(), laziness=17 / 16)
         assert t[mixture.EXPECTED] <= t[mixture.VOTED] + theory.council_default_price(split)
         assert t[mixture.EXPECTED] <= t[mixture.DRAWN] + theory.council_price(split)
-        assert pool.certificate().holds, "every honest pair of the grid is believed (at 0.99; none comes near)"
+        assert pool.certificate().holds, "no true pair of the grid is contradicted (at 0.99; none comes near)"
         chance.append(pool.mistakes - t[mixture.EXPECTED])
     assert abs(np.mean(chance)) <= Z * np.std(chance, ddof=1) / np.sqrt(len(chance))
 
@@ -179,8 +179,8 @@ GRID = [(noise_rate, margin) for noise_rate in NOISE_RATES for margin in MARGINS
 
 
 @pytest.mark.parametrize("world", ["worst-point", "near-miss"])
-def test_the_default_pool_keeps_its_promise_against_adaptive_adversaries(world):
-    """Theorem 7(e) with the grid as it is: a margin of 1/16 is honest in these worlds, and the bound says something."""
+def test_the_default_pool_keeps_its_bound_against_adaptive_adversaries(world):
+    """Theorem 7(e) with the grid as it is: a margin of 1/16 is true in these worlds, and the bound is not vacuous."""
     rounds, one = 3000, worlds.make(world)
     mistakes = [play(pool_for(one, seed), worlds.make(world, seed=seed), rounds).mistakes for seed in range(10)]
     bound = theory.pool_mistake_bound(one.noise_rate, one.margin, rounds, GRID, experts=MOST_EXPERTS)
@@ -189,12 +189,12 @@ def test_the_default_pool_keeps_its_promise_against_adaptive_adversaries(world):
 
 
 @pytest.mark.parametrize("world", ["hunted-minority", "hunted-majority", "worst-of-pool"])
-def test_a_pool_with_an_honest_pair_keeps_its_promise_against_adaptive_adversaries(world):
-    """Margins are 0.04 here, for which 1/128 promises less than nothing in so few rounds: the grid is told a pair."""
+def test_a_pool_with_a_true_pair_keeps_its_bound_against_adaptive_adversaries(world):
+    """Margins are 0.04 here, for which the bound at 1/128 is vacuous in so few rounds: the grid gets the true pair."""
     rounds, one = 5000, worlds.make(world)
     grid = [(rate, margin) for rate in (0.01, one.noise_rate) for margin in (one.margin, 0.3)]
-    told = [(rate, margin, False) for rate, margin in grid]
-    pools = [play(pool_for(one, seed, grid=told), worlds.make(world, seed=seed), rounds) for seed in range(4)]
+    known = [(rate, margin, False) for rate, margin in grid]
+    pools = [play(pool_for(one, seed, grid=known), worlds.make(world, seed=seed), rounds) for seed in range(4)]
     mistakes = [pool.mistakes for pool in pools]
     bound = theory.pool_mistake_bound(one.noise_rate, one.margin, rounds, grid, experts=len(pools[0].shares()))
     assert bound < 0.9 * rounds
@@ -204,7 +204,7 @@ def test_a_pool_with_an_honest_pair_keeps_its_promise_against_adaptive_adversari
 
 
 @pytest.mark.parametrize("rows", ["one", "many"])
-def test_what_majority_gives_away(rows):
+def test_the_majority_vote_has_no_bound(rows):
     """An adversary who labels every row against the vote: no master without coins gets a single answer right.
 
     Draws are right about half of the time, as the best expert is: with coins the pool pays the price of Theorem 7,
@@ -228,21 +228,21 @@ def test_what_majority_gives_away(rows):
     assert sample.mistakes <= 0.55 * rounds
     for pool in pools.values():
         assert not pool.certificate().holds
-    # What the answers lost beyond the mistakes of the expert that speaks is in the bound.
-    promised = {voting: pool.certificate().mistake_bound for voting, pool in pools.items()}
-    assert promised["majority"] > promised["sample"] + 0.15 * rounds
+    # What the answers lost beyond the mistakes of the certified expert is in the bound.
+    bounds = {voting: pool.certificate().mistake_bound for voting, pool in pools.items()}
+    assert bounds["majority"] > bounds["sample"] + 0.15 * rounds
 
 
 @pytest.mark.parametrize("world", OBLIVIOUS + ADAPTIVE[1:])
 def test_not_knowing_costs_little(world):
-    """E1, E2, E3 and A4, 20,000 rounds: told nothing, at most 0.02 behind the learner told noise rate and margin.
+    """E1, E2, E3 and A4, 20,000 rounds: default settings are at most 0.02 behind noise rate and margin known.
 
     The mean difference of five seeds, with Z of its standard errors on top.
     """
     rounds, behind = 20_000, []
     for seed in range(5):
         one = worlds.make(world, seed=seed)
-        told = Halfspace(one.dimension, one.noise_rate, one.margin, fit_intercept=False, normalize=False)
-        mistakes = [play(learner, one, rounds).mistakes for learner in (told, pool_for(one, seed))]
+        known = Halfspace(one.dimension, one.noise_rate, one.margin, fit_intercept=False, normalize=False)
+        mistakes = [play(learner, one, rounds).mistakes for learner in (known, pool_for(one, seed))]
         behind.append((mistakes[1] - mistakes[0]) / rounds)
     assert np.mean(behind) + Z * np.std(behind, ddof=1) / np.sqrt(5) <= 0.02
