@@ -13,6 +13,7 @@ from forged_choices import changed
 
 from massart import Choice, MonotoneBandit, load, save
 from massart.errors import InvalidDataError, InvalidParameterError
+from massart.learners.reference.policies import registry
 from massart.models.keys import key_path
 
 D, ARMS = 4, 3
@@ -66,6 +67,31 @@ def test_no_two_choices_share_an_identity(kind, tmp_path):
     assert all(len(identity) == 32 and int(identity, 16) >= 0 for identity in identities)
     assert len({choice.epoch for choice in choices}) == len(lives)
     assert {choice.number for choice in choices} == set(range(30, 50))
+
+
+def test_forked_processes_are_copies_with_identities_and_draws_of_their_own():
+    """As a server's workers are that were forked once the bandit had been made, loaded, copied or unpickled."""
+    bandit, reference = trained(), registry.make("linucb", dimension=D, arms=ARMS)
+    lives = [bandit, bandit.copy(), unpickled(bandit), reference]
+    waiting = bandit.choose(np.eye(ARMS, D))
+    made = [[]]
+    for _ in range(4):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            bandit.learn(waiting, 1.0)  # what waited can be learned there
+            found = [[life.choose(np.ones((ARMS, D))) for _ in range(60)] for life in lives]
+            told = [[choice.identity for life in found for choice in life], [choice.arm for choice in found[0]]]
+            os.write(writing, json.dumps(told).encode())
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as answer:
+            made.append(json.load(answer))
+        assert os.waitpid(child, 0)[1] == 0
+    made[0] = [[life.choose(np.ones((ARMS, D))).identity for life in lives for _ in range(60)], []]
+    identities = [identity for told, _ in made for identity in told]
+    assert len(set(identities)) == len(identities) == 5 * 60 * len(lives)
+    assert len({tuple(arms) for _, arms in made}) == 5  # equal arms, 60 times
 
 
 def test_a_late_reward_is_for_the_choice_it_was_given_for(tmp_path):
