@@ -70,6 +70,22 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def options_of(
+    parser: argparse.ArgumentParser, arguments: Sequence[str] | None, rounds: int, quick_rounds: int = 1
+) -> tuple[argparse.Namespace, int]:
+    """The options that all benchmarks of speed share, and the number of rounds."""
+    default = f"rounds (default: {rounds}, with --quick {quick_rounds})"
+    parser.add_argument("--quick", action="store_true", help="small and few: shows that it runs, nothing is judged")
+    parser.add_argument("--repeats", type=int, default=None, help=default)
+    parser.add_argument("--json", type=Path, default=None, metavar="PATH", help="write every sample to this file")
+    add_threads(parser)
+    options = parser.parse_args(arguments)
+    repeats = options.repeats if options.repeats is not None else (quick_rounds if options.quick else rounds)
+    if repeats < 1:
+        parser.error(f"--repeats {repeats}: give 1 or more")
+    return options, repeats
+
+
 def begin(out: Console, threads: str, rounds: int, *, quick: bool) -> dict[str, Any]:
     """Set the threads, wait until the machine is quiet, and say how things are measured; what is known of the machine.
 
