@@ -93,6 +93,8 @@ class MonotoneBandit(Guarded):
     _clip: bool
     _lost_key: str  # why choices from before cannot be verified, or ""
 
+    _epoch: int  # set by begin_epoch
+
     def __init__(
         self,
         gap: float | None = None,
