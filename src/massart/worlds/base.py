@@ -118,11 +118,7 @@ class HalfspaceWorld(World):
     margin: float
 
     def __init__(
-        self,
-        noise_rate: float | None = None,
-        margin: float | None = None,
-        dimension: int | None = None,
-        seed: Seed = 0,
+        self, noise_rate: float | None = None, margin: float | None = None, dimension: int | None = None, seed: Seed = 0
     ) -> None:
         super().__init__(seed)
         name, limits = self.name, self.limits

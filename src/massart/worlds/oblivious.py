@@ -83,11 +83,7 @@ class OrthogonalCoins(HalfspaceWorld, ObliviousWorld):
     limits = Limits(noise_rate=0.469, margin=0.1)
 
     def __init__(
-        self,
-        noise_rate: float | None = None,
-        margin: float | None = None,
-        dimension: int | None = None,
-        seed: Seed = 0,
+        self, noise_rate: float | None = None, margin: float | None = None, dimension: int | None = None, seed: Seed = 0
     ) -> None:
         super().__init__(noise_rate, margin, dimension, seed)
         if margin is None and dimension is not None:
@@ -198,11 +194,7 @@ def _turn(rows: Matrix, rounds: Indices, angle_per_round: float) -> None:
 
 
 def _base(
-    base: "str | ObliviousWorld",
-    noise_rate: float | None,
-    margin: float | None,
-    dimension: int | None,
-    seed: Seed,
+    base: "str | ObliviousWorld", noise_rate: float | None, margin: float | None, dimension: int | None, seed: Seed
 ) -> ObliviousWorld:
     if isinstance(base, str):
         from massart.worlds.registry import make  # noqa: PLC0415 - the registry knows this world, too
