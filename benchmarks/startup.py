@@ -6,7 +6,6 @@ Every number is a difference between two processes of the same round, in seconds
 with one thread for BLAS and OpenMP. Processor time is shown beside it.
 """
 
-import argparse
 import importlib.util
 import os
 import subprocess
@@ -18,7 +17,7 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
 from measuring import Contender, Elapsed, Finding, Section, Wanted, interleave
-from report import add_threads, begin, console, print_section, progress, write_json
+from report import run_sections
 
 HEAVY = ("numba", "sklearn")  # what neither import nor help may load
 LIGHT = ("import", "help")
@@ -122,24 +121,8 @@ def measure(repeats: int, tick: Callable[[str], None]) -> Section:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one round: shows that it runs, nothing is judged")
-    parser.add_argument("--repeats", type=int, default=None, help="rounds (default: 11, with --quick 1)")
-    parser.add_argument("--json", type=Path, default=None, metavar="PATH", help="write every sample to this file")
-    add_threads(parser)
-    options = parser.parse_args(arguments)
-    repeats = options.repeats if options.repeats is not None else (1 if options.quick else 11)
-    if repeats < 1:
-        parser.error(f"--repeats {repeats}: give 1 or more")
-    out = console()
-    known = begin(out, options.threads, repeats, quick=options.quick)
-    facts = {"benchmark": "startup", "quick": options.quick, "repeats": repeats, "machine": known}
-    judged = known["alone"] and not options.quick
-    with progress("startup") as tick:
-        section = measure(repeats, tick)
-    print_section(out, section, judged=judged)
-    if options.json is not None:
-        write_json(options.json, facts, [section], judged=judged)
+    quick = "one round: shows that it runs, nothing is judged"
+    run_sections("startup", __doc__, arguments, lambda _: {"startup": measure}, quick=quick, repeats=11)
 
 
 if __name__ == "__main__":

@@ -119,9 +119,12 @@ def test_rounds_and_sizes_that_are_no_counts_are_refused(rounds, size):
         worlds.make("kink").chunks(rounds, size)
 
 
-def test_importing_worlds_is_light():
+@pytest.mark.parametrize(
+    "use", ["[w.make(n) for n in w.names()]", "[w.make(n).play(1).next([0.0] * 10) for n in w.reward_names()]"]
+)
+def test_making_worlds_is_light(use):
     code = (
-        "import sys; import massart.worlds as w; [w.make(n) for n in w.names()]; "
+        f"import sys; import massart.worlds as w; {use}; "
         "print([m for m in ('numba', 'sklearn', 'scipy', 'massart.learners') if m in sys.modules])"
     )
     found = processes.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

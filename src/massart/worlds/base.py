@@ -122,6 +122,7 @@ class HalfspaceWorld(World):
     ) -> None:
         super().__init__(seed)
         name, limits = self.name, self.limits
+        self._given = (margin, dimension)
         noise_rate = limits.noise_rate if noise_rate is None else noise_rate
         margin = limits.margin if margin is None else margin
         self.noise_rate = within(name, "noise_rate", noise_rate, 0.0, 0.5, ends="[)", why=_FAIR_COIN)
