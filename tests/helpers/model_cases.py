@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from massart.errors import ModelFileError
+from massart.models.arrays import Piece
 from massart.models.container import Frame, Member
 from massart.models.model_file import read_model
 
@@ -55,6 +56,11 @@ def as_npy(array, allow_pickle=False):
     return file.getvalue()
 
 
+def stored(array):
+    """An array as a member of a model file."""
+    return Piece("", array.dtype, array.shape).prefix + array.tobytes()
+
+
 def forge(path, header, members=(), compression=zipfile.ZIP_STORED):
     """A well-formed zip by somebody else."""
     with zipfile.ZipFile(path, "w", compression) as archive:
@@ -65,13 +71,21 @@ def forge(path, header, members=(), compression=zipfile.ZIP_STORED):
 
 
 def forge_frame(path, arrays, contents, **changes):
-    """A file of format 2 whose frame is right in every byte, whatever its header and its members hold."""
-    header = {"format": 2, "kind": "demo", "massart": "0.1.0", "meta": {}, "arrays": arrays} | changes
-    contents = {"header.json": json.dumps(header).encode()} | contents
+    """A file whose frame is right in every byte, whatever its header and its members hold."""
+    forge_header(
+        path, {"format": 2, "kind": "demo", "massart": "0.1.0", "meta": {}, "arrays": arrays} | changes, contents
+    )
+
+
+def forge_header(path, header, contents):
+    """The same with any header: a table, text, or none at all."""
+    if header is not None:
+        text = header if isinstance(header, (str, bytes)) else json.dumps(header)
+        contents = {"header.json": text.encode() if isinstance(text, str) else text} | contents
     frame = Frame([Member(name, len(content), zlib.crc32(content)) for name, content in contents.items()])
     parts = [part for pair in zip(frame.headers, contents.values(), strict=True) for part in pair]
     path.write_bytes(b"".join([*parts, frame.end]))
 
 
 ONE = np.arange(3.0)
-GOOD = {"format": 1, "kind": "demo", "massart": "0.1.0", "meta": {}, "arrays": {"w": described(ONE)}}
+GOOD = {"format": 2, "kind": "demo", "massart": "0.1.0", "meta": {}, "arrays": {"w": described(ONE)}}

@@ -21,7 +21,7 @@ from massart.errors import MassartError
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
 from massart.learners.pool import Pool
-from massart.models import saving as models
+from massart.models import opening, saving
 from massart.models.model_file import read_model, write_model
 
 WIDTH = 6
@@ -177,7 +177,7 @@ def attack(kind: str, parts: tuple, count: int, seed: int, folder: Path, every: 
                     write_model(folder / "forged", name, meta, arrays)
                     model = load(folder / "forged")
                 else:  # what `load` does with the parts of a file
-                    model = models.model_of("forged", name, json.loads(json.dumps(meta)), arrays)
+                    model = opening.model_of("forged", name, json.loads(json.dumps(meta)), arrays)
             except MassartError:
                 found["refused"] += 1
                 continue
@@ -201,7 +201,7 @@ def main() -> None:
     report = {}
     with tempfile.TemporaryDirectory() as folder, np.errstate(all="ignore"):
         for kind, model in honest().items():
-            parts = models._parts(model)
+            parts = saving.model_parts(model)
             report[kind] = attack(kind, parts, given.count, given.seed, Path(folder), given.every)
     print(json.dumps(report))
 

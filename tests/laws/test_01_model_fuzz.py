@@ -9,8 +9,9 @@ import sys
 
 import processes
 import pytest
+import tiers
 
-FORGERIES = int(os.environ.get("MASSART_FUZZ", "20000"))
+FORGERIES = tiers.FUZZ
 FORGER = processes.HELPERS / "model_forger.py"
 KINDS = 10
 PARTS = 4

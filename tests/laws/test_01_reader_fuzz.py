@@ -14,9 +14,10 @@ from pathlib import Path
 
 import processes
 import pytest
+import tiers
 from reader_corpus import SUFFIXES, inputs, whole
 
-COUNT = int(os.environ.get("MASSART_FUZZ", "20000"))
+COUNT = tiers.FUZZ
 KINDS = {form: form for form in SUFFIXES}  # forms of one kind
 KINDS |= {"arrow-stream": "arrow", "gzip": "compressed", "zstd": "compressed", "bz2": "compressed"}
 KINDS |= {form: "log" for form in SUFFIXES if form.startswith("log")}

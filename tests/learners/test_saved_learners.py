@@ -12,7 +12,8 @@ from massart.errors import ModelFileError
 from massart.learners.drift import Drifting
 from massart.learners.pool import Pool
 from massart.models.model_file import read_header, read_model, write_model
-from massart.models.saving import learner_from, learner_meta
+from massart.models.opening import learner_from
+from massart.models.saving import learner_meta
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 6))
@@ -119,11 +120,12 @@ def test_a_pool_that_was_narrowed_comes_back_whole(tmp_path):
 def test_training_from_files_needs_no_scikit_learn(tmp_path):
     """Start-up counts there: neither it nor scipy's matrices and distributions, which take as long as all the rest."""
     script = (
-        "import sys, numpy as np, massart.models.saving as models\n"
+        "import sys, numpy as np\n"
+        "from massart.models import opening, saving\n"
         "from massart.learners.halfspace import Halfspace\n"
         "learner = Halfspace(2, 0.1, 0.05)\n"
         "learner.learn_many(np.eye(2), [1, -1])\n"
-        "models.save(learner, sys.argv[1]); models.load(sys.argv[1])\n"
+        "saving.save(learner, sys.argv[1]); opening.load(sys.argv[1])\n"
         "heavy = ('sklearn', 'pandas', 'scipy.sparse', 'scipy.stats', 'pyarrow', 'matplotlib')\n"
         "print([name for name in heavy if name in sys.modules])\n"
     )

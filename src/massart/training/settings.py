@@ -8,9 +8,7 @@ from massart.errors import InvalidParameterError
 from massart.learners.multiclass import Binary, make_learner
 from massart.options import LearnerOptions
 
-__all__ = ["Every", "Learner", "Settings"]
-
-Learner = Binary
+__all__ = ["Every", "Settings"]
 
 _MOST = 10**15  # rows or seconds: nobody waits longer
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -66,9 +64,9 @@ class Settings:
     passes: int = 1
     holdout: int | str | None = None  # every n-th row is never learned but measures the error; or a file that does
     checkpoint: Every = Every(seconds=300.0)
-    strict: bool = False  # stop at the first row with a flaw instead of leaving it out
+    strict: bool = False  # stop at the first malformed row instead of leaving it out
     strict_resume: bool = False  # go on only if every byte of the data is the same, not only of samples of it
-    given: frozenset[str] = frozenset()  # names that somebody asked for, though with the usual value
+    given: frozenset[str] = frozenset()  # names that were given, though with the default value
 
     def __post_init__(self) -> None:
         self._learner_options()
@@ -78,12 +76,12 @@ class Settings:
             raise InvalidParameterError(f"holdout: give at most {_MOST:g}")
         if isinstance(self.holdout, int) and self.holdout < 2:
             raise InvalidParameterError(
-                f"holdout={self.holdout}: give 2 or more to keep every so-manieth row apart, or the name of a file"
+                f"holdout={self.holdout}: give 2 or more to keep every n-th row apart, or the name of a file"
             )
         if not 0 <= self.seed < 2**32:
             raise InvalidParameterError(f"seed={self.seed}: give a whole number from 0 to 2**32 - 1")
 
-    def learner(self, n_features: int) -> Learner:
+    def learner(self, n_features: int) -> Binary:
         """A new learner of that many columns."""
         return make_learner(n_features, self._learner_options())
 
@@ -96,7 +94,7 @@ class Settings:
         return own | {"passes": self.passes, "random_state": self.seed}
 
     def options(self) -> dict[str, Any]:
-        """All that has a say in what the model will be."""
+        """All that the model depends on."""
         return {name: getattr(self, name) for name in (*_LEARNER, "passes", "holdout")}
 
     def going_on(self, parameters: dict[str, Any], model: str) -> "Settings":
