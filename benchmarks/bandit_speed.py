@@ -7,14 +7,14 @@ one of them. Then how the time grows with the number of arms and of features, an
 simulation plays at once. By the clock, alone on the machine, with one thread for BLAS and OpenMP.
 """
 
+import argparse
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 from measuring import Contender, Elapsed, Finding, Section, Wanted, interleave, quotients, stopwatch
 from numpy.typing import NDArray
-from report import run_sections
+from report import begin, console, options_of, print_section, progress, write_json
 from workloads import SEED
 
 from massart import MonotoneBandit
@@ -105,7 +105,7 @@ def mabwiser(rows: NDArray[np.float64]) -> Contender:
     return Contender("MABWiser", "LinUCB, predict + partial_fit", len(rows), run)
 
 
-def versus_section(part: int, repeats: int, tick: Callable[..., Any]) -> Section:
+def versus_section(repeats: int, part: int, tick: Callable[..., Any]) -> Section:
     """One decision after the other, by everybody; 1/part of the usual number of them."""
     rows = contexts(ROUNDS // part, ARMS, FEATURES)
     contenders = [ours(OURS, rows), ours("MonotoneBandit, told both", rows, gap=0.05, margin=0.05)]
@@ -127,7 +127,7 @@ def versus_section(part: int, repeats: int, tick: Callable[..., Any]) -> Section
     return Section("One decision at a time", about, "times", contenders, seconds, findings, absent)
 
 
-def growth_section(part: int, repeats: int, tick: Callable[..., Any]) -> Section:
+def growth_section(repeats: int, part: int, tick: Callable[..., Any]) -> Section:
     """Time of a simulated round as arms and features grow fourfold, and rounds per second."""
     sizes = ((5, 10), (20, 10), (5, 200), (20, 200), (5, 800))
     contenders = [_simulation(arms, features, part) for arms, features in sizes]
@@ -164,16 +164,18 @@ def _exponent(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    sections = {"decisions": versus_section, "simulation": growth_section}
-    run_sections(
-        "bandit_speed",
-        __doc__,
-        arguments,
-        lambda quick: {name: partial(section, 20 if quick else 1) for name, section in sections.items()},
-        quick="one round of few decisions: nothing is judged",
-        repeats=5,
-        seed=SEED,
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options, repeats = options_of(parser, arguments, rounds=5, quick_rounds=1)
+    out, sections = console(), []
+    known = begin(out, options.threads, repeats, quick=options.quick)
+    facts = {"benchmark": "bandit_speed", "quick": options.quick, "repeats": repeats, "seed": SEED, "machine": known}
+    judged, part = known["alone"] and not options.quick, 20 if options.quick else 1
+    for name, section in (("decisions", versus_section), ("simulation", growth_section)):
+        with progress(name) as tick:
+            sections.append(section(repeats, part, tick))
+        print_section(out, sections[-1], judged)
+    if options.json is not None:
+        write_json(options.json, facts, sections, judged)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -17,7 +17,6 @@ from rich.console import Console
 from rich.table import Table
 
 Tick = Callable[[str], None]  # takes the name of each contender that has had its turn
-SectionOf = Callable[[int, Tick], Section]  # of the number of repeats
 _PACKAGES = ("massart", "numpy", "scipy", "scikit-learn", "numba", "river", "vowpalwabbit")
 _PLAIN_WIDTH = 100  # columns when the output is not a terminal
 _COLOURS = {"PASS": "green", "miss": "red"}
@@ -71,6 +70,22 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def options_of(
+    parser: argparse.ArgumentParser, arguments: Sequence[str] | None, rounds: int, quick_rounds: int = 1
+) -> tuple[argparse.Namespace, int]:
+    """The options that all benchmarks of speed share, and the number of rounds."""
+    default = f"rounds (default: {rounds}, with --quick {quick_rounds})"
+    parser.add_argument("--quick", action="store_true", help="small and few: shows that it runs, nothing is judged")
+    parser.add_argument("--repeats", type=int, default=None, help=default)
+    parser.add_argument("--json", type=Path, default=None, metavar="PATH", help="write every sample to this file")
+    add_threads(parser)
+    options = parser.parse_args(arguments)
+    repeats = options.repeats if options.repeats is not None else (quick_rounds if options.quick else rounds)
+    if repeats < 1:
+        parser.error(f"--repeats {repeats}: give 1 or more")
+    return options, repeats
+
+
 def begin(out: Console, threads: str, rounds: int, *, quick: bool) -> dict[str, Any]:
     """Set the threads, wait until the machine is quiet, and say how things are measured; what is known of the machine.
 
@@ -93,45 +108,6 @@ def begin(out: Console, threads: str, rounds: int, *, quick: bool) -> dict[str, 
             highlight=False,
         )
     return known
-
-
-def run_sections(
-    benchmark: str,
-    document: str | None,
-    arguments: Sequence[str] | None,
-    sections: Callable[[bool], Mapping[str, SectionOf]],
-    *,
-    quick: str,
-    repeats: int,
-    quick_repeats: int = 1,
-    choose: bool = False,
-    **facts: Any,
-) -> None:
-    """The command of a benchmark: measure and print `sections(quick)`; `choose` adds the option --only."""
-    parser = argparse.ArgumentParser(description=document, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help=quick)
-    rounds = f"rounds (default: {repeats}, with --quick {quick_repeats})"
-    parser.add_argument("--repeats", type=int, default=None, help=rounds)
-    parser.add_argument("--json", type=Path, default=None, metavar="PATH", help="write every sample to this file")
-    if choose:
-        names = list(sections(True))
-        parser.add_argument("--only", nargs="+", choices=names, default=names, help="some sections only")
-    add_threads(parser)
-    options = parser.parse_args(arguments)
-    count = options.repeats if options.repeats is not None else (quick_repeats if options.quick else repeats)
-    if count < 1:
-        parser.error(f"--repeats {count}: give 1 or more")
-    out, measured = console(), []
-    known = begin(out, options.threads, count, quick=options.quick)
-    judged = known["alone"] and not options.quick
-    known_sections = sections(options.quick)
-    for name in options.only if choose else known_sections:
-        with progress(name) as tick:
-            measured.append(known_sections[name](count, tick))
-        print_section(out, measured[-1], judged)
-    if options.json is not None:
-        about = {"benchmark": benchmark, "quick": options.quick, "repeats": count, **facts, "machine": known}
-        write_json(options.json, about, measured, judged)
 
 
 def console() -> Console:

@@ -6,6 +6,7 @@ Every number is a difference between two processes of the same round, in seconds
 with one thread for BLAS and OpenMP. Processor time is shown beside it.
 """
 
+import argparse
 import importlib.util
 import os
 import subprocess
@@ -17,7 +18,7 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
 from measuring import Contender, Elapsed, Finding, Section, Wanted, interleave
-from report import run_sections
+from report import begin, console, options_of, print_section, progress, write_json
 
 HEAVY = ("numba", "sklearn")  # what neither import nor help may load
 LIGHT = ("import", "help")
@@ -121,8 +122,17 @@ def measure(repeats: int, tick: Callable[[str], None]) -> Section:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    quick = "one round: shows that it runs, nothing is judged"
-    run_sections("startup", __doc__, arguments, lambda _: {"startup": measure}, quick=quick, repeats=11)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options, repeats = options_of(parser, arguments, rounds=11, quick_rounds=1)
+    out = console()
+    known = begin(out, options.threads, repeats, quick=options.quick)
+    facts = {"benchmark": "startup", "quick": options.quick, "repeats": repeats, "machine": known}
+    judged = known["alone"] and not options.quick
+    with progress("startup") as tick:
+        section = measure(repeats, tick)
+    print_section(out, section, judged=judged)
+    if options.json is not None:
+        write_json(options.json, facts, [section], judged=judged)
 
 
 if __name__ == "__main__":

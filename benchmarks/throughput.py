@@ -7,9 +7,9 @@ all). The table shows ratios within a round, as the median over the rounds with 
 holds every sample.
 """
 
+import argparse
 import tempfile
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import peers
 import vowpal
 from measuring import Contender, Finding, Section, Wanted, interleave, quotients
 from numpy.typing import NDArray
-from report import Tick, run_sections
+from report import Tick, begin, console, options_of, print_section, progress, write_json
 from workloads import FULL, QUICK, SEED, Sizes, dense_rows, sparse_rows
 
 CSR_WANTED = {peers.SGD: Wanted(at_least=1.8)}
@@ -139,17 +139,21 @@ SECTIONS: dict[str, Callable[[Sizes, int, Tick], Section]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    run_sections(
-        "throughput",
-        __doc__,
-        arguments,
-        lambda quick: {name: partial(section, QUICK if quick else FULL) for name, section in SECTIONS.items()},
-        quick="tiny sizes: shows that it runs, nothing is judged",
-        repeats=9,
-        quick_repeats=2,
-        choose=True,
-        seed=SEED,
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="some sections only")
+    options, repeats = options_of(parser, arguments, rounds=9, quick_rounds=2)
+    sizes = QUICK if options.quick else FULL
+
+    out, sections = console(), []
+    known = begin(out, options.threads, repeats, quick=options.quick)
+    facts = {"benchmark": "throughput", "quick": options.quick, "repeats": repeats, "seed": SEED, "machine": known}
+    judged = known["alone"] and not options.quick
+    for name in options.only:
+        with progress(name) as tick:
+            sections.append(SECTIONS[name](sizes, repeats, tick))
+        print_section(out, sections[-1], judged)
+    if options.json is not None:
+        write_json(options.json, facts, sections, judged)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import typing
 
 import numpy as np
+import processes
 import pytest
 
 from massart import worlds
@@ -125,3 +126,8 @@ def test_large_contexts_come_in_small_blocks():
     assert world.take(2).contexts.shape == (2, 5, 300_000)
     assert world._block == 1
     assert worlds.make("simpson")._block == 1024
+
+
+def test_making_reward_worlds_is_light():
+    code = "import massart.worlds as w; [w.make(n).play(1).next([0.0] * 10) for n in w.reward_names()]"
+    assert processes.loaded_by(code, "numba", "sklearn", "scipy", "massart.learners") == []
