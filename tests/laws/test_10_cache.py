@@ -15,7 +15,7 @@ import pytest
 import massart
 
 SMALL = (  # two kernels that are compiled in a second, and what they give
-    "import numpy as np; from massart.kernels.learning.mixture import coin;"
+    "import numpy as np; from massart.kernels.learning.elementary import coin;"
     "from massart.kernels.parsing.murmur import murmur3;"
     "word = np.frombuffer(b'word', np.uint8);"
     "print(coin(np.uint64(3), 0.5), murmur3(word, np.uint64(0), np.uint64(4), np.uint32(7)))"

@@ -131,11 +131,11 @@ LEARNERS = {
     "drifting": lambda **own: Drifting(6, 30, grid=GRID, **own),
 }
 SIZES = {  # what 0.1.0 knew of each array
-    "rule": halfspace.NEGATIVE,
-    "state": halfspace.LINEAR,
-    "how": pool_kernel.NEGATIVE,
-    "columns": pool_kernel.CONSTANT,
-    "totals": mixture.COINS,
+    "rule": halfspace.Rule.NEGATIVE,
+    "state": halfspace.State.LINEAR,
+    "how": pool_kernel.Setting.NEGATIVE,
+    "columns": pool_kernel.Column.CONSTANT,
+    "totals": mixture.Total.COINS,
 }
 
 
@@ -188,7 +188,7 @@ def sums(learner):
         return np.array(more), np.array([s[own.INVERSE]])
     S, own, t = learner._S, pool_kernel, learner._t
     S = S[:, own.DIAGONAL : own.DIAGONAL + learner._plain]
-    more = [*(S[own.LINEAR] + np.sqrt(S[own.NORM2])), *S[own.SPREAD], t[mixture.COINS]]
+    more = [*(S[own.LINEAR] + np.sqrt(S[own.NORM2])), *S[own.SPREAD], t[mixture.Total.COINS]]
     return np.array(more), S[own.INVERSE]
 
 

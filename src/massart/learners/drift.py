@@ -37,23 +37,25 @@ _TOTALS = (
 def fade(pool: Experts, factor: float) -> None:
     """Make all rows learned so far weigh `factor` times what they did."""
     t, S = pool._t, pool._S
-    t[[getattr(mixture, name) for name in _TOTALS]] *= factor
-    t[[mixture.WEIGHT2, mixture.COINS]] *= factor * factor
-    pool._M[mixture.LOSS] *= factor
-    if t[mixture.GAP] > mixture.LEAST:
-        t[mixture.RATE] /= factor
-        t[mixture.KEEP] = exp(-t[mixture.RATE])
+    t[[mixture.Total[name] for name in _TOTALS]] *= factor
+    t[[mixture.Total.WEIGHT2, mixture.Total.COINS]] *= factor * factor
+    pool._M[mixture.Member.LOSS] *= factor
+    if t[mixture.Total.GAP] > mixture.LEAST:
+        t[mixture.Total.RATE] /= factor
+        t[mixture.Total.KEEP] = exp(-t[mixture.Total.RATE])
     else:  # nothing that distinguishes experts was seen for so long that it is as good as never
         mixture.share(pool._M, t, 0.0)
     plain = slice(kernel.DIAGONAL, None)
-    for row in (kernel.CAP, kernel.LINEAR, kernel.INVERSE):
+    for row in (kernel.Column.CAP, kernel.Column.LINEAR, kernel.Column.INVERSE):
         S[row, plain] *= factor
-    for row in (kernel.SQUARES, kernel.NORM2, kernel.SPREAD):
+    for row in (kernel.Column.SQUARES, kernel.Column.NORM2, kernel.Column.SPREAD):
         S[row, plain] *= factor * factor
-    S[kernel.CAP, plain] = np.maximum(S[kernel.CAP, plain], _LEAST_CAP)  # rows that are all zeros do not raise it
-    gradients = 2.0 * (np.square(S[kernel.CAP, plain]) + S[kernel.SQUARES, plain])
-    S[kernel.SCALE, plain] = 1.0 / np.sqrt(np.maximum(gradients, S[kernel.NORM2, plain]))
-    S[kernel.SCALED, : kernel.DIAGONAL] *= factor
+    S[kernel.Column.CAP, plain] = np.maximum(
+        S[kernel.Column.CAP, plain], _LEAST_CAP
+    )  # rows that are all zeros do not raise it
+    gradients = 2.0 * (np.square(S[kernel.Column.CAP, plain]) + S[kernel.Column.SQUARES, plain])
+    S[kernel.Column.SCALE, plain] = 1.0 / np.sqrt(np.maximum(gradients, S[kernel.Column.NORM2, plain]))
+    S[kernel.Column.SCALED, : kernel.DIAGONAL] *= factor
     pool._W[:, plain] *= factor
     # A column that is not met for a dozen periods: as good as unknown, and the next row with it decides.
     pool._V /= factor
@@ -61,7 +63,7 @@ def fade(pool: Experts, factor: float) -> None:
     if pool._F.size:
         # Its variances begin anew: scaled up, the rounding errors of what was subtracted would grow for ever.
         pool._F[:-1] = 0.0
-        t[mixture.TIGHT] = 0.0
+        t[mixture.Total.TIGHT] = 0.0
         pool._C[kernel.DEVIATION] *= factor
 
 
@@ -81,9 +83,9 @@ class Drifting(Guarded):
             raise InvalidParameterError(
                 f"horizon={horizon!r}: give the number of rounds after which the past may be forgotten, 1 to 2**53"
             )
-        totals = np.zeros(mixture.TOTAL_SIZE)
-        totals[[mixture.PRIOR, mixture.CHANCE]] = 0.5
-        totals[mixture.FAVOUR] = 1.0
+        totals = np.zeros(len(mixture.Total))
+        totals[[mixture.Total.PRIOR, mixture.Total.CHANCE]] = 0.5
+        totals[mixture.Total.FAVOUR] = 1.0
         steady = Experts(n_features, seed=seed, **options)
         recent = Experts(n_features, seed=(seed ^ 0x5851F42D4C957F2D) % 2**64, **options)
         self._set(steady, recent, totals, np.array([horizon], dtype=np.float64))
@@ -144,7 +146,7 @@ class Drifting(Guarded):
 
     def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
         """Answer, then learn, each row with its label -1 or +1; return the scores of the answers."""
-        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self.steady._how[kernel.UNIT]))
+        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self.steady._how[kernel.Setting.UNIT]))
         scores = np.empty(rows.count)
         self.learn_rows(rows, check_labels(y, rows.count), scores=scores)
         return scores
@@ -152,7 +154,7 @@ class Drifting(Guarded):
     def learn(self, x: NDArray[Any], y: float) -> float:
         """Learn one row with its label -1 or +1; return the score of the answer."""
         score = np.empty(1)
-        scaled = bool(self.steady._how[kernel.UNIT])
+        scaled = bool(self.steady._how[kernel.Setting.UNIT])
         self.learn_rows(one_row(x, self.n_features, scaled=scaled), one_label(y), scores=score)
         return float(score[0])
 
@@ -167,7 +169,7 @@ class Drifting(Guarded):
     @property
     def leader(self) -> Experts:
         """The pool that the council believes more."""
-        return self.recent if self._t[mixture.CHANCE] > 0.5 else self.steady
+        return self.recent if self._t[mixture.Total.CHANCE] > 0.5 else self.steady
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -182,16 +184,16 @@ class Drifting(Guarded):
     @property
     def rounds(self) -> int:
         """Rows learned."""
-        return int(self._t[mixture.ROUNDS])
+        return int(self._t[mixture.Total.ROUNDS])
 
     @property
     def mistakes(self) -> int:
         """Rows that were answered wrongly before they were learned."""
-        return int(self._t[mixture.MISTAKES])
+        return int(self._t[mixture.Total.MISTAKES])
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
         """What is proved if nothing moves: that of the pool that remembers, plus the council's price and coins."""
-        keys = (mixture.WRONG, mixture.EXPECTED, mixture.COINS, mixture.HEAVIEST)
+        keys = (mixture.Total.WRONG, mixture.Total.EXPECTED, mixture.Total.COINS, mixture.Total.HEAVIEST)
         return self.steady.certificate_with(Council(*(float(self._t[key]) for key in keys)), confidence)
 
     def lower_noise_rate(self, confidence: float = 0.99) -> float:
@@ -264,9 +266,11 @@ class Drifting(Guarded):
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Drifting":
         """The learner whose `arrays()` these are."""
         t = arrays["totals"]
-        if t.shape == (mixture.COINS,):  # a file from before coins were counted: their variance is at most a quarter
-            new = [t[mixture.WEIGHT2] / 4, 1.0, 0.0, 2.0]
-            arrays = arrays | {"totals": padded(t, mixture.TOTAL_SIZE, new)}
+        if t.shape == (
+            mixture.Total.COINS,
+        ):  # a file from before coins were counted: their variance is at most a quarter
+            new = [t[mixture.Total.WEIGHT2] / 4, 1.0, 0.0, 2.0]
+            arrays = arrays | {"totals": padded(t, len(mixture.Total), new)}
         check_council(arrays["totals"])
         check_arrays(arrays, {"horizon": (1,)})
         pools = [

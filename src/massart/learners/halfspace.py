@@ -104,7 +104,7 @@ class Halfspace(Guarded):
     def _set(self, rule: NDArray[np.float64], v: NDArray[np.float64], s: NDArray[np.float64]) -> None:
         self._rule = rule  # (RULE_SIZE,) what it was told
         self._v = v  # (n_features + 1,) the last for the constant coordinate; w = scale * v
-        self._s = np.append(s[: kernel.STATE_SIZE], 0.0)  # (STATE_SIZE + 1,) scale, norms, counts; TAKEN
+        self._s = np.append(s[: len(kernel.State)], 0.0)  # (STATE_SIZE + 1,) scale, norms, counts; TAKEN
         self._shape = (v.size - 1,)
         self._state = (rule, v, self._s)  # taken at once, so that they belong together
 
@@ -177,7 +177,7 @@ class Halfspace(Guarded):
 
     def learn_many(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.float64]:
         """Predict, then learn, each row of an array or CSR matrix in turn; return the scores that were predictions."""
-        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self._rule[kernel.UNIT]))
+        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self._rule[kernel.Rule.UNIT]))
         labels, scores = check_labels(y, rows.count), np.empty(rows.count)
         if sample_weight is None:
             self.learn_rows(rows, labels, scores=scores)
@@ -223,7 +223,7 @@ class Halfspace(Guarded):
     @property
     def weights(self) -> NDArray[np.float64]:
         """The vector w, without the constant coordinate."""
-        return np.asarray(self._s[kernel.SCALE] * self._v[:-1])
+        return np.asarray(self._s[kernel.State.SCALE] * self._v[:-1])
 
     @property
     def direction(self) -> NDArray[np.float64]:
@@ -233,17 +233,17 @@ class Halfspace(Guarded):
     @property
     def intercept(self) -> float:
         """The weight of the constant coordinate."""
-        return float(self._s[kernel.SCALE] * self._v[-1] * self._rule[kernel.BIAS])
+        return float(self._s[kernel.State.SCALE] * self._v[-1] * self._rule[kernel.Rule.BIAS])
 
     @property
     def rounds(self) -> int:
         """Rows learned."""
-        return int(self._s[kernel.ROUNDS])
+        return int(self._s[kernel.State.ROUNDS])
 
     @property
     def mistakes(self) -> int:
         """Rows that were predicted wrongly before they were learned."""
-        return int(self._s[kernel.MISTAKES])
+        return int(self._s[kernel.State.MISTAKES])
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
         """What is proved of the mistakes so far, and whether they contradict the declaration; valid at every round."""
@@ -258,30 +258,30 @@ class Halfspace(Guarded):
 
     def mark_unproved(self) -> None:
         """Certify nothing from now on: what the theorem assumes is known not to hold."""
-        self._s[kernel.UNPROVED] = 1.0
+        self._s[kernel.State.UNPROVED] = 1.0
 
     @property
     def class_weight(self) -> tuple[float, float]:
         """The weights of the labels -1 and +1."""
-        return float(self._rule[kernel.NEGATIVE]), float(self._rule[kernel.POSITIVE])
+        return float(self._rule[kernel.Rule.NEGATIVE]), float(self._rule[kernel.Rule.POSITIVE])
 
     @property
     def positive_weight(self) -> float | None:
         """The sum of the sample weights of rows labelled +1; None if a file of an early version did not count them."""
-        counted = self._s[kernel.UNPROVED] != 2.0
-        return float(self._s[kernel.POSITIVES] / self._rule[kernel.POSITIVE]) if counted else None
+        counted = self._s[kernel.State.UNPROVED] != 2.0
+        return float(self._s[kernel.State.POSITIVES] / self._rule[kernel.Rule.POSITIVE]) if counted else None
 
     def shares(self) -> dict[str, float]:
         """Itself: it is its only expert."""
-        return {expert_name(self._rule[kernel.ETA], self._rule[kernel.GAMMA]): 1.0}
+        return {expert_name(self._rule[kernel.Rule.ETA], self._rule[kernel.Rule.GAMMA]): 1.0}
 
     def columns(self) -> NDArray[np.float64]:
         """(1, 1, n_features + 1): w with its intercept, as one class with one expert."""
-        return self._with_intercept(self._s[kernel.SCALE] * self._v)
+        return self._with_intercept(self._s[kernel.State.SCALE] * self._v)
 
     def _with_intercept(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """The last weight belongs to the constant coordinate: times its value it is the intercept."""
-        weights[-1] *= self._rule[kernel.BIAS]
+        weights[-1] *= self._rule[kernel.Rule.BIAS]
         return weights[None, None, :]
 
     def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
@@ -289,8 +289,8 @@ class Halfspace(Guarded):
 
         `average` must have been given to `learn_rows` from the first round on.
         """
-        total = self._with_intercept(self._s[kernel.SCALED] * self._v - average)
-        return total, float(self._s[kernel.WEIGHT])
+        total = self._with_intercept(self._s[kernel.State.SCALED] * self._v - average)
+        return total, float(self._s[kernel.State.WEIGHT])
 
     def new_average(self) -> NDArray[np.float64]:
         """Zeros of the shape that `learn_rows(average=...)` takes."""
@@ -321,7 +321,7 @@ class Halfspace(Guarded):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that it remembers; `from_arrays` gives it back bit for bit."""
-        return {"rule": self._rule, "weights": self._v, "state": self._s[: kernel.STATE_SIZE]}
+        return {"rule": self._rule, "weights": self._v, "state": self._s[: len(kernel.State)]}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Halfspace":
@@ -344,13 +344,13 @@ def _upgraded(rule: NDArray[np.float64], s: NDArray[np.float64]) -> dict[str, ND
     Each number is at least what it would have been, but the sum of inverses, which may only be too small. So what a
     certificate says stays true.
     """
-    rule = padded(rule, kernel.RULE_SIZE, [1.0, 1.0])
-    if rule.shape == (kernel.RULE_SIZE,) and s.shape == (kernel.LINEAR,):
-        noise_rate, floor = float(rule[kernel.ETA]), float(rule[kernel.GAMMA])
-        if rule[kernel.KIND] == kernel.PAPER:
-            noise_rate, floor = 0.5, float(s[kernel.FLOOR]) or floor
-        reach = (floor + max(1.0, float(np.sqrt(s[kernel.LONGEST2])))) / floor
-        linear = regret_bound(rule, s) - float(np.sqrt(s[kernel.NORM2]))
-        spread = noise_rate * (1.0 - noise_rate) * float(s[kernel.WEIGHT2]) * reach * reach
-        s = padded(s, kernel.STATE_SIZE, [linear, spread, 0.0, 1.0, 0.0, 2.0])
+    rule = padded(rule, len(kernel.Rule), [1.0, 1.0])
+    if rule.shape == (len(kernel.Rule),) and s.shape == (kernel.State.LINEAR,):
+        noise_rate, floor = float(rule[kernel.Rule.ETA]), float(rule[kernel.Rule.GAMMA])
+        if rule[kernel.Rule.KIND] == kernel.PAPER:
+            noise_rate, floor = 0.5, float(s[kernel.State.FLOOR]) or floor
+        reach = (floor + max(1.0, float(np.sqrt(s[kernel.State.LONGEST2])))) / floor
+        linear = regret_bound(rule, s) - float(np.sqrt(s[kernel.State.NORM2]))
+        spread = noise_rate * (1.0 - noise_rate) * float(s[kernel.State.WEIGHT2]) * reach * reach
+        s = padded(s, len(kernel.State), [linear, spread, 0.0, 1.0, 0.0, 2.0])
     return {"rule": rule, "state": s}

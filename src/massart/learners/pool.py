@@ -118,19 +118,21 @@ class Experts(Guarded):
         for noise_rate, margin, _ in grid:
             make_rule(noise_rate, margin)  # refuses values outside the theorem's range
         few = n_features <= kernel.FEW
-        columns = np.zeros((kernel.COLUMN_SIZE, kernel.COLUMNS))
-        columns[kernel.SCALE] = columns[kernel.GAMMA] = columns[kernel.CAP] = 1.0
+        columns = np.zeros((len(kernel.Column), kernel.COLUMNS))
+        columns[kernel.Column.SCALE] = columns[kernel.Column.GAMMA] = columns[kernel.Column.CAP] = 1.0
         own = slice(kernel.DIAGONAL, kernel.DIAGONAL + len(grid))
-        columns[[kernel.ETA, kernel.GAMMA, kernel.CONSTANT], own] = np.array(grid, dtype=np.float64).T
-        columns[kernel.CAP, own] = (1.0 - columns[kernel.ETA, own]) / columns[kernel.GAMMA, own]
-        columns[kernel.SCALE, own] = 1.0 / np.sqrt(2.0 * np.square(columns[kernel.CAP, own]))
+        columns[[kernel.Column.ETA, kernel.Column.GAMMA, kernel.Column.CONSTANT], own] = np.array(
+            grid, dtype=np.float64
+        ).T
+        columns[kernel.Column.CAP, own] = (1.0 - columns[kernel.Column.ETA, own]) / columns[kernel.Column.GAMMA, own]
+        columns[kernel.Column.SCALE, own] = 1.0 / np.sqrt(2.0 * np.square(columns[kernel.Column.CAP, own]))
         experts = kernel.DIAGONAL + len(grid) + kernel.LATE + (1 + kernel.CENTRED if few else 0)
-        members = np.zeros((mixture.MEMBER_SIZE, experts))
-        members[[mixture.SHARE, mixture.VOICE]] = 1.0
-        totals = np.zeros(mixture.TOTAL_SIZE)
-        totals[[mixture.TOTAL, mixture.TOTAL_THEN]] = members.shape[1]
-        totals[[mixture.PRIOR, mixture.CHANCE]] = 0.5
-        totals[mixture.FAVOUR] = 1.0
+        members = np.zeros((len(mixture.Member), experts))
+        members[[mixture.Member.SHARE, mixture.Member.VOICE]] = 1.0
+        totals = np.zeros(len(mixture.Total))
+        totals[[mixture.Total.TOTAL, mixture.Total.TOTAL_THEN]] = members.shape[1]
+        totals[[mixture.Total.PRIOR, mixture.Total.CHANCE]] = 0.5
+        totals[mixture.Total.FAVOUR] = 1.0
         constant = check_intercept_scaling(intercept_scaling) if fit_intercept else 0.0
         arrays: dict[str, NDArray[Any]] = {
             "how": np.array([float(normalize), constant, VOTINGS[voting], *class_weight]),
@@ -198,7 +200,7 @@ class Experts(Guarded):
 
     def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
         """Answer, then learn, each row with its label -1 or +1; return the scores of the answers."""
-        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self._how[kernel.UNIT]))
+        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self._how[kernel.Setting.UNIT]))
         scores = np.empty(rows.count)
         self.learn_rows(rows, check_labels(y, rows.count), scores=scores)
         return scores
@@ -206,7 +208,9 @@ class Experts(Guarded):
     def learn(self, x: NDArray[Any], y: float) -> float:
         """Learn one row with its label -1 or +1; return the score of the answer."""
         score = np.empty(1)
-        self.learn_rows(one_row(x, self.n_features, scaled=bool(self._how[kernel.UNIT])), one_label(y), scores=score)
+        self.learn_rows(
+            one_row(x, self.n_features, scaled=bool(self._how[kernel.Setting.UNIT])), one_label(y), scores=score
+        )
         return float(score[0])
 
     def score(self, x: NDArray[Any]) -> float:
@@ -234,12 +238,12 @@ class Experts(Guarded):
     @property
     def rounds(self) -> int:
         """Rows learned."""
-        return int(self._t[mixture.ROUNDS])
+        return int(self._t[mixture.Total.ROUNDS])
 
     @property
     def mistakes(self) -> int:
         """Rows that were answered wrongly before they were learned."""
-        return int(self._t[mixture.MISTAKES])
+        return int(self._t[mixture.Total.MISTAKES])
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
         """What is proved of the mistakes so far, and whether they contradict the grid; valid at every round."""
@@ -258,27 +262,27 @@ class Experts(Guarded):
 
     def mark_unproved(self) -> None:
         """Certify nothing from now on: what the theorem assumes is known not to hold."""
-        self._t[mixture.UNPROVED] = 1.0
+        self._t[mixture.Total.UNPROVED] = 1.0
 
     @property
     def class_weight(self) -> tuple[float, float]:
         """The weights of the labels -1 and +1."""
-        return float(self._how[kernel.NEGATIVE]), float(self._how[kernel.POSITIVE])
+        return float(self._how[kernel.Setting.NEGATIVE]), float(self._how[kernel.Setting.POSITIVE])
 
     @property
     def positive_weight(self) -> float | None:
         """The sum of the sample weights of rows labelled +1; None if a file of an early version did not count them."""
-        counted = self._t[mixture.UNPROVED] != 2.0
-        return float(self._t[mixture.POSITIVES] / self._how[kernel.POSITIVE]) if counted else None
+        counted = self._t[mixture.Total.UNPROVED] != 2.0
+        return float(self._t[mixture.Total.POSITIVES] / self._how[kernel.Setting.POSITIVE]) if counted else None
 
     def shares(self) -> dict[str, float]:
         """How much each expert is believed at present, from the most to the least; they add up to 1."""
         columns = self._S[:, kernel.DIAGONAL : kernel.DIAGONAL + self._plain]
-        grid = columns[[kernel.ETA, kernel.GAMMA, kernel.CONSTANT]].T
-        plain = not self._how[kernel.BIAS]  # no expert has the constant: none needs to be told apart
+        grid = columns[[kernel.Column.ETA, kernel.Column.GAMMA, kernel.Column.CONSTANT]].T
+        plain = not self._how[kernel.Setting.BIAS]  # no expert has the constant: none needs to be told apart
         bounded = (expert_name(p, m, constant=plain or bool(own)) for p, m, own in grid)
         names = [*_DIAGONAL_NAMES, *bounded, _LATE_NAME, *_FEW_NAMES]
-        shares = self._M[mixture.SHARE] / self._M[mixture.SHARE].sum()
+        shares = self._M[mixture.Member.SHARE] / self._M[mixture.Member.SHARE].sum()
         named = zip(names[: shares.size], shares, strict=True)
         return {name: float(share) for name, share in sorted(named, key=lambda pair: -pair[1])}
 
@@ -287,8 +291,8 @@ class Experts(Guarded):
         """(1, experts, n_features + 1): the weights of every expert, intercept last."""
         late = np.zeros((1, self._V.size))
         late[0, -1] = self._late
-        own = (self._W * self._S[kernel.SCALE]).T[: kernel.DIAGONAL + self._plain]
-        own[:, -1] *= self._how[kernel.BIAS]
+        own = (self._W * self._S[kernel.Column.SCALE]).T[: kernel.DIAGONAL + self._plain]
+        own[:, -1] *= self._how[kernel.Setting.BIAS]
         linear = np.concatenate([own, late])
         if self._F.size:
             few = self._few_columns()
@@ -301,14 +305,14 @@ class Experts(Guarded):
     @property
     def _late(self) -> float:
         """The intercept of the expert for recent labels; 0 without an intercept."""
-        return float(self._t[mixture.TREND]) if self._how[kernel.BIAS] else 0.0
+        return float(self._t[mixture.Total.TREND]) if self._how[kernel.Setting.BIAS] else 0.0
 
     def _few_columns(self) -> NDArray[np.float64]:
         """(1 + CENTRED, columns at first + 1): the weights of the experts for few features."""
         d = self._F.shape[1] - 1
         few = np.concatenate([self._F[-1:], self._C[kernel.CENTRED_SIZE - kernel.CENTRED :]])
-        few[0, d] *= self._how[kernel.BIAS]
-        deviation = np.sqrt(self._C[kernel.DEVIATION, :d] / max(self._t[mixture.WEIGHT], 1e-300))
+        few[0, d] *= self._how[kernel.Setting.BIAS]
+        deviation = np.sqrt(self._C[kernel.DEVIATION, :d] / max(self._t[mixture.Total.WEIGHT], 1e-300))
         centred = few[1:]
         centred[:, :d] /= np.where(deviation > 1e-200, deviation, np.inf)
         centred[:, d] -= mixed(centred[:, :d], self._C[kernel.MEAN, :d])  # no BLAS: a fixed order
@@ -320,9 +324,9 @@ class Experts(Guarded):
 
         `average` must have been given to `learn_rows` from the first round on.
         """
-        total = (self._W * self._S[kernel.SCALED] - average).T[: kernel.DIAGONAL + self._plain]
-        total[:, -1] *= self._how[kernel.BIAS]
-        return total[None], float(self._t[mixture.WEIGHT])
+        total = (self._W * self._S[kernel.Column.SCALED] - average).T[: kernel.DIAGONAL + self._plain]
+        total[:, -1] *= self._how[kernel.Setting.BIAS]
+        return total[None], float(self._t[mixture.Total.WEIGHT])
 
     def new_average(self) -> NDArray[np.float64]:
         """Zeros of the shape that `learn_rows(average=...)` takes."""
@@ -331,19 +335,19 @@ class Experts(Guarded):
     @locked
     def leaders(self) -> NDArray[np.float64]:
         """(1, n_features + 1): the weights of the vote."""
-        voice, late = self._M[mixture.VOICE], kernel.DIAGONAL + self._plain
+        voice, late = self._M[mixture.Member.VOICE], kernel.DIAGONAL + self._plain
         factors = np.zeros(kernel.COLUMNS)
-        factors[:late] = voice[:late] * self._S[kernel.SCALE, :late]
+        factors[:late] = voice[:late] * self._S[kernel.Column.SCALE, :late]
         # Neither columns() nor a copy of the weights, which may be hundreds of megabytes; and not `@` or einsum, which
         # add up in an order that depends on the processor and the number of threads.
         vote = mixed(self._W, factors)
-        vote[-1] = vote[-1] * self._how[kernel.BIAS] + voice[late] * self._late
+        vote[-1] = vote[-1] * self._how[kernel.Setting.BIAS] + voice[late] * self._late
         if self._F.size:
             few = mixed(self._few_columns().T, voice[late + kernel.LATE :])
             known = min(few.size - 1, self.n_features)
             vote[:known] += few[:known]
             vote[-1] += few[-1]
-        vote /= self._t[mixture.TOTAL]
+        vote /= self._t[mixture.Total.TOTAL]
         return np.asarray(vote)[None]
 
     @property
@@ -399,17 +403,17 @@ class Experts(Guarded):
 
 def _upgraded(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Arrays of a file from before certificates were valid at every round, as `_upgraded` of learners/halfspace.py."""
-    how, t = padded(arrays["how"], kernel.HOW_SIZE, [1.0, 1.0]), arrays["totals"]
+    how, t = padded(arrays["how"], len(kernel.Setting), [1.0, 1.0]), arrays["totals"]
     S = arrays["columns"]
-    if t.shape != (mixture.COINS,) or S.shape != (kernel.CONSTANT, kernel.COLUMNS):
+    if t.shape != (mixture.Total.COINS,) or S.shape != (kernel.Column.CONSTANT, kernel.COLUMNS):
         return {"how": how}
-    gamma = S[kernel.GAMMA]
-    reach = (gamma + max(1.0, float(np.sqrt(t[mixture.LONGEST2])))) / gamma
-    regret = np.sqrt(2.0 * (S[kernel.CAP] ** 2 + S[kernel.SQUARES]))
-    linear = regret - np.sqrt(S[kernel.NORM2])
-    new = [np.ones_like(gamma), linear, t[mixture.WEIGHT2] * reach**2, np.zeros_like(gamma)]
+    gamma = S[kernel.Column.GAMMA]
+    reach = (gamma + max(1.0, float(np.sqrt(t[mixture.Total.LONGEST2])))) / gamma
+    regret = np.sqrt(2.0 * (S[kernel.Column.CAP] ** 2 + S[kernel.Column.SQUARES]))
+    linear = regret - np.sqrt(S[kernel.Column.NORM2])
+    new = [np.ones_like(gamma), linear, t[mixture.Total.WEIGHT2] * reach**2, np.zeros_like(gamma)]
     return {
         "how": how,
-        "columns": padded(S, kernel.COLUMN_SIZE, new),
-        "totals": padded(t, mixture.TOTAL_SIZE, [t[mixture.WEIGHT2] / 4, 1.0, 0.0, 2.0]),
+        "columns": padded(S, len(kernel.Column), new),
+        "totals": padded(t, len(mixture.Total), [t[mixture.Total.WEIGHT2] / 4, 1.0, 0.0, 2.0]),
     }

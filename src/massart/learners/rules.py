@@ -120,33 +120,33 @@ def expert_name(noise_rate: float, margin: float, constant: bool = True) -> str:
 
 def initial_state(rule: NDArray[np.float64]) -> NDArray[np.float64]:
     """The state of a halfspace with w = 0 that has seen nothing."""
-    s = np.zeros(kernel.STATE_SIZE)
-    s[kernel.SCALE] = 1.0
-    noise_rate, margin = float(rule[kernel.ETA]), float(rule[kernel.GAMMA])
-    if rule[kernel.KIND] == kernel.PAPER:
-        slack = theory.paper_slack(noise_rate, margin, max(1.0, float(rule[kernel.PACE])))
-        s[kernel.CAP] = theory.paper_gradient_cap(noise_rate, slack, theory.paper_floor(slack, margin))
+    s = np.zeros(len(kernel.State))
+    s[kernel.State.SCALE] = 1.0
+    noise_rate, margin = float(rule[kernel.Rule.ETA]), float(rule[kernel.Rule.GAMMA])
+    if rule[kernel.Rule.KIND] == kernel.PAPER:
+        slack = theory.paper_slack(noise_rate, margin, max(1.0, float(rule[kernel.Rule.PACE])))
+        s[kernel.State.CAP] = theory.paper_gradient_cap(noise_rate, slack, theory.paper_floor(slack, margin))
     else:
-        s[kernel.CAP] = theory.gradient_cap(noise_rate, margin)
-    if rule[kernel.KIND] == kernel.FTRL:
-        s[kernel.SCALE] = 1.0 / np.sqrt(2.0 * (s[kernel.CAP] * s[kernel.CAP]))
-    if rule[kernel.KIND] == kernel.FIXED:
-        s[kernel.SCALE] = rule[kernel.PACE]
+        s[kernel.State.CAP] = theory.gradient_cap(noise_rate, margin)
+    if rule[kernel.Rule.KIND] == kernel.FTRL:
+        s[kernel.State.SCALE] = 1.0 / np.sqrt(2.0 * (s[kernel.State.CAP] * s[kernel.State.CAP]))
+    if rule[kernel.Rule.KIND] == kernel.FIXED:
+        s[kernel.State.SCALE] = rule[kernel.Rule.PACE]
     return s
 
 
 def regret_bound(rule: NDArray[np.float64], s: NDArray[np.float64]) -> float:
     """What the optimiser's regret on <g, .> is at most, from the gradients it has really seen."""
-    kind, squares = rule[kernel.KIND], float(s[kernel.SQUARES])
+    kind, squares = rule[kernel.Rule.KIND], float(s[kernel.State.SQUARES])
     if kind == kernel.FTRL:
-        return theory.ftrl_regret(float(s[kernel.CAP]), squares)
+        return theory.ftrl_regret(float(s[kernel.State.CAP]), squares)
     if kind == kernel.FIXED:
-        return theory.fixed_regret(float(rule[kernel.PACE]), squares)
+        return theory.fixed_regret(float(rule[kernel.Rule.PACE]), squares)
     if kind == kernel.ADAGRAD:
         return theory.adagrad_regret(squares)
     # Gradient descent with steps that never grow, in a ball of diameter 2, plus the price of the slack.
-    distance = 2.0 / float(s[kernel.STEP]) if s[kernel.STEP] > 0 else 0.0
-    return distance + float(s[kernel.STEPPED]) / 2 + float(s[kernel.SLACK])
+    distance = 2.0 / float(s[kernel.State.STEP]) if s[kernel.State.STEP] > 0 else 0.0
+    return distance + float(s[kernel.State.STEPPED]) / 2 + float(s[kernel.State.SLACK])
 
 
 def padded(array: NDArray[Any], size: int, values: Any) -> NDArray[Any]:

@@ -16,6 +16,7 @@ A row of W holds what all columns know about a feature, so one visit to a featur
 No `fastmath`: a dense row, its CSR form and the row alone give the same bits (see kernels/learning/halfspace.py).
 """
 
+from enum import IntEnum
 from math import sqrt
 from typing import Any, Final
 
@@ -24,18 +25,7 @@ import numpy as np
 from massart.kernels.compiling import njit
 from massart.kernels.learning.elementary import exp
 from massart.kernels.learning.halfspace import LONGEST_SQUARE
-from massart.kernels.learning.mixture import (
-    LEAST,
-    LONGEST2,
-    ROUNDS,
-    TIGHT,
-    TREND,
-    UNPROVED,
-    WEIGHT,
-    answer,
-    judge,
-    weigh,
-)
+from massart.kernels.learning.mixture import LEAST, Total, answer, judge, weigh
 from massart.kernels.learning.simd import add_lanes, dot_lanes
 
 DIAGONAL: Final = 4
@@ -45,30 +35,33 @@ CENTRED: Final = 3
 LATE: Final = 1
 FEW: Final = 64  # features up to which there are full and centred experts
 
-# how: float64 (HOW_SIZE,), what the pool was told
-(
-    UNIT,  # whether plain columns scale rows to norm 1
-    BIAS,  # the value of the constant coordinate, 0 without an intercept
-    VOTING,
-    NEGATIVE,  # the weight of rows labelled -1
-    POSITIVE,  # and of those labelled +1
-    HOW_SIZE,
-) = range(6)
-# S: float64 (COLUMN_SIZE, COLUMNS), what a plain column remembers besides theta, its weights up to SCALE
-(
-    ETA,  # its noise rate
-    GAMMA,  # its margin
-    CAP,  # the largest gradient norm that a row so far could have had
-    SQUARES,  # the sum of squared gradient norms
-    NORM2,  # |theta|^2
-    SCALE,  # w = SCALE * theta; 1 for the diagonal columns
-    SCALED,  # sum of c * SCALE: the running average of w is (SCALED * W - Z) / WEIGHT
-    CONSTANT,  # 1 if it has the constant coordinate, else 0
-    LINEAR,  # sum of <g, w>; this and the next two feed the certificate, as in kernels/learning/halfspace.py
-    SPREAD,  # sum of a^2, a = c (gamma + |x|) / m
-    INVERSE,  # sum of c / m
-    COLUMN_SIZE,
-) = range(12)
+
+class Setting(IntEnum):
+    """Places in `how`, float64: the parameters of a pool."""
+
+    UNIT = 0  # whether plain columns scale rows to norm 1
+    BIAS = 1  # the value of the constant coordinate, 0 without an intercept
+    VOTING = 2
+    NEGATIVE = 3  # the weight of rows labelled -1
+    POSITIVE = 4  # and of those labelled +1
+
+
+class Column(IntEnum):
+    """Rows of `S`, float64 (rows, COLUMNS): what a plain column remembers besides theta, its weights up to SCALE."""
+
+    ETA = 0  # its noise rate
+    GAMMA = 1  # its margin
+    CAP = 2  # the largest gradient norm that a row so far could have had
+    SQUARES = 3  # the sum of squared gradient norms
+    NORM2 = 4  # |theta|^2
+    SCALE = 5  # w = SCALE * theta; 1 for the diagonal columns
+    SCALED = 6  # sum of c * SCALE: the running average of w is (SCALED * W - Z) / WEIGHT
+    CONSTANT = 7  # 1 if it has the constant coordinate, else 0
+    LINEAR = 8  # sum of <g, w>; this and the next two feed the certificate, as in kernels/learning/halfspace.py
+    SPREAD = 9  # sum of a^2, a = c (gamma + |x|) / m
+    INVERSE = 10  # sum of c / m
+
+
 # C: float64 (CENTRED_SIZE, d + 1), the centred experts: their weights, the last for the constant, come after these
 MEAN, DEVIATION, CENTRED_SIZE = 0, 1, 2 + CENTRED  # the mean and c * (x - mean)^2 summed, of each feature
 _RIDGE: Final = 100.0  # r of the diagonal columns
@@ -92,13 +85,13 @@ _D, _C = np.uint64(DIAGONAL), np.uint64(COLUMNS)
 @njit(cache=True, error_model="numpy", inline="always")
 def _unit(square: float, how: Any) -> float:
     """The factor that scales a row to norm 1; 1 for an all-zero row and for rows taken as they are."""
-    return 1.0 / sqrt(square) if how[UNIT] != 0.0 and square > 0.0 else 1.0
+    return 1.0 / sqrt(square) if how[Setting.UNIT] != 0.0 and square > 0.0 else 1.0
 
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _length(square: float, how: Any) -> float:
     """The length of a row so scaled."""
-    return (1.0 if square > 0.0 else 0.0) if how[UNIT] != 0.0 else sqrt(square)
+    return (1.0 if square > 0.0 else 0.0) if how[Setting.UNIT] != 0.0 else sqrt(square)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -167,14 +160,16 @@ def _add(row: Any, bias: float, q: Any, b: Any, b_constant: Any, W: Any) -> None
 def _scale(S: Any, dots: Any, lengths: Any, heavy: float, plain: int, scores: Any) -> None:
     """The scores of all columns; the caps cover the row before its label is looked at."""
     for k in range(DIAGONAL, DIAGONAL + plain):
-        longest = heavy * (lengths[1] if S[CONSTANT, k] != 0.0 else lengths[0])
-        if longest * (1.0 - S[ETA, k]) > S[CAP, k] * S[GAMMA, k]:
-            S[CAP, k] = longest * (1.0 - S[ETA, k]) / S[GAMMA, k]
-            S[SCALE, k] = 1.0 / sqrt(max(2.0 * (S[CAP, k] * S[CAP, k] + S[SQUARES, k]), S[NORM2, k]))
+        longest = heavy * (lengths[1] if S[Column.CONSTANT, k] != 0.0 else lengths[0])
+        if longest * (1.0 - S[Column.ETA, k]) > S[Column.CAP, k] * S[Column.GAMMA, k]:
+            S[Column.CAP, k] = longest * (1.0 - S[Column.ETA, k]) / S[Column.GAMMA, k]
+            S[Column.SCALE, k] = 1.0 / sqrt(
+                max(2.0 * (S[Column.CAP, k] * S[Column.CAP, k] + S[Column.SQUARES, k]), S[Column.NORM2, k])
+            )
     for k in range(DIAGONAL):
-        scores[k] = max(-_LARGEST_SCORE, min(_LARGEST_SCORE, S[SCALE, k] * dots[k]))
+        scores[k] = max(-_LARGEST_SCORE, min(_LARGEST_SCORE, S[Column.SCALE, k] * dots[k]))
     for k in range(DIAGONAL, DIAGONAL + plain):
-        scores[k] = S[SCALE, k] * dots[k]
+        scores[k] = S[Column.SCALE, k] * dots[k]
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -192,26 +187,28 @@ def _steps(
         b[k] = _PACES[k] * damped * y * min(_LARGEST_HINGE, max(0.0, 1.0 - y * scores[k]))
     # Loops of few arrays, so that the compiler takes four columns at a time.
     for k in range(DIAGONAL, COLUMNS):
-        with_constant = S[CONSTANT, k] != 0.0
+        with_constant = S[Column.CONSTANT, k] != 0.0
         unit[k] = units[1] if with_constant else units[0]
         length[k] = lengths[1] if with_constant else lengths[0]
         square[k] = squares[1] if with_constant else squares[0]
     for k in range(DIAGONAL, COLUMNS):
-        score = S[SCALE, k] * dots[k] * unit[k]
+        score = S[Column.SCALE, k] * dots[k] * unit[k]
         sign = 1.0 if dots[k] >= 0.0 else -1.0
-        inverse[k] = 1.0 / (abs(score) + S[GAMMA, k])
-        slope[k] = 0.5 * c * ((1.0 - 2.0 * S[ETA, k]) * sign - y) * inverse[k]
-        S[LINEAR, k] += slope[k] * score
+        inverse[k] = 1.0 / (abs(score) + S[Column.GAMMA, k])
+        slope[k] = 0.5 * c * ((1.0 - 2.0 * S[Column.ETA, k]) * sign - y) * inverse[k]
+        S[Column.LINEAR, k] += slope[k] * score
         b[k] = -slope[k] * unit[k]
     for k in range(DIAGONAL, COLUMNS):
-        S[SQUARES, k] += slope[k] * slope[k] * length[k] * length[k]
-        S[NORM2, k] = max(0.0, S[NORM2, k] + b[k] * (2.0 * dots[k] + b[k] * square[k]))
-        S[SCALE, k] = 1.0 / sqrt(max(2.0 * (S[CAP, k] * S[CAP, k] + S[SQUARES, k]), S[NORM2, k]))
+        S[Column.SQUARES, k] += slope[k] * slope[k] * length[k] * length[k]
+        S[Column.NORM2, k] = max(0.0, S[Column.NORM2, k] + b[k] * (2.0 * dots[k] + b[k] * square[k]))
+        S[Column.SCALE, k] = 1.0 / sqrt(
+            max(2.0 * (S[Column.CAP, k] * S[Column.CAP, k] + S[Column.SQUARES, k]), S[Column.NORM2, k])
+        )
     for k in range(DIAGONAL, COLUMNS):
-        a = heavy * (S[GAMMA, k] + length[k]) * inverse[k]
-        S[SPREAD, k] += a * a
-        S[INVERSE, k] += c * inverse[k]
-        b_constant[k] = b[k] * S[CONSTANT, k]
+        a = heavy * (S[Column.GAMMA, k] + length[k]) * inverse[k]
+        S[Column.SPREAD, k] += a * a
+        S[Column.INVERSE, k] += c * inverse[k]
+        b_constant[k] = b[k] * S[Column.CONSTANT, k]
     # Last and without a loop: compiled into the loops above, or in one of its own, `exp` would slow them down.
     b[2] = _PACES[2] * damped * y / (1.0 + exp(min(700.0, y * scores[2])))
     b[3] = _PACES[3] * damped * y / (1.0 + exp(min(700.0, y * scores[3])))
@@ -270,13 +267,13 @@ def _few_steps(x: Any, y: float, c: float, t: Any, scores: Any, z: Any, F: Any, 
     for j in range(d + 1):
         length += z[j] * z[j]
     # Steps fall with the root of the rows that count; an outlier moves a score no further than any other row.
-    step = sqrt(d + 1.0) / max(d + 1.0, length) / sqrt(t[WEIGHT] / c)
+    step = sqrt(d + 1.0) / max(d + 1.0, length) / sqrt(t[Total.WEIGHT] / c)
     for k in range(CENTRED):
         slope = _CENTRED_PACES[k] * step * y / (1.0 + exp(min(700.0, y * scores[1 + k])))
         for j in range(d + 1):
             C[CENTRED_SIZE - CENTRED + k, j] += slope * z[j]
     # Without a constant coordinate there is no place for the means: features are only scaled.
-    share = c / t[WEIGHT] if x[d] != 0.0 else 0.0
+    share = c / t[Total.WEIGHT] if x[d] != 0.0 else 0.0
     for j in range(d):
         away = x[j] - C[MEAN, j]
         C[MEAN, j] += away * share
@@ -285,8 +282,8 @@ def _few_steps(x: Any, y: float, c: float, t: Any, scores: Any, z: Any, F: Any, 
 
     if y * scores[0] >= 1.0:
         return
-    t[TIGHT] += 1.0
-    if t[TIGHT] > _FREE and t[TIGHT] % _EVERY != 0.0:
+    t[Total.TIGHT] += 1.0
+    if t[Total.TIGHT] > _FREE and t[Total.TIGHT] % _EVERY != 0.0:
         return
     z[:] = 0.0
     for j in range(d + 1):
@@ -324,7 +321,7 @@ def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, a
     data, indices, indptr = rows
     count, order, labels, weight = batch
     W, V, F, C, S, M, t = state
-    few, bias = F.size > 0, how[BIAS]
+    few, bias = F.size > 0, how[Setting.BIAS]
     plain = M.shape[1] - DIAGONAL - LATE - (1 + CENTRED if few else 0)
     late = DIAGONAL + plain
     q, x, z = np.empty(V.size), np.empty(F.shape[1]), np.empty(F.shape[1])
@@ -340,38 +337,38 @@ def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, a
         row = data, indices, start, stop, shift
         bare, reach = _measure(row, bias, V, q)
         squares = bare, bare + bias * bias
-        if not (squares[1] < np.inf if how[UNIT] != 0.0 else squares[1] <= LONGEST_SQUARE):
+        if not (squares[1] < np.inf if how[Setting.UNIT] != 0.0 else squares[1] <= LONGEST_SQUARE):
             return n
         y, c = np.float64(labels[i]), weight[i] if weight.size > 0 else 1.0
-        heavy = c * max(how[NEGATIVE], how[POSITIVE])  # the label is not known yet
+        heavy = c * max(how[Setting.NEGATIVE], how[Setting.POSITIVE])  # the label is not known yet
         units = _unit(squares[0], how), _unit(squares[1], how)
         lengths = _length(squares[0], how), _length(squares[1], how)
         if heavy * (1.0 + lengths[1]) > _LARGEST_ROW:  # it counts for less, and nothing is proved
             c *= _LARGEST_ROW / (heavy * (1.0 + lengths[1]))
-            heavy, t[UNPROVED] = c * max(how[NEGATIVE], how[POSITIVE]), 1.0
+            heavy, t[Total.UNPROVED] = c * max(how[Setting.NEGATIVE], how[Setting.POSITIVE]), 1.0
 
         _dot(row, bias, W, dots)
         _scale(S, dots, lengths, heavy, plain, scores)
-        scores[late] = t[TREND] if bias != 0.0 else 0.0
+        scores[late] = t[Total.TREND] if bias != 0.0 else 0.0
         if few:
             _spread_out(row, bias, x)
-            _few_scores(x, F, C, t[WEIGHT], z, scores[late + LATE :])
+            _few_scores(x, F, C, t[Total.WEIGHT], z, scores[late + LATE :])
         weigh(t, heavy)
-        t[LONGEST2] = max(t[LONGEST2], lengths[1] * lengths[1])
-        answers[n], vote = answer(M, t, scores, how[VOTING], seed)
+        t[Total.LONGEST2] = max(t[Total.LONGEST2], lengths[1] * lengths[1])
+        answers[n], vote = answer(M, t, scores, how[Setting.VOTING], seed)
 
-        c *= how[POSITIVE] if y > 0.0 else how[NEGATIVE]
+        c *= how[Setting.POSITIVE] if y > 0.0 else how[Setting.NEGATIVE]
         for k in range(DIAGONAL + plain):
-            S[SCALED, k] += c * S[SCALE, k]
-        judge(M, t, scores, answers[n], vote, y, c, how[VOTING])
+            S[Column.SCALED, k] += c * S[Column.SCALE, k]
+        judge(M, t, scores, answers[n], vote, y, c, how[Setting.VOTING])
         _steps(S, dots, scores, squares, units, lengths, reach, y, c, heavy, b, b_constant, per_column)
         _add(row, bias, q, b, b_constant, W)
         if Z.size > 0:
-            _add(row, bias, q, b * S[SCALED], b_constant * S[SCALED], Z)
+            _add(row, bias, q, b * S[Column.SCALED], b_constant * S[Column.SCALED], Z)
         # One visit in four, for four: variances change slowly, and divisions are what a visit costs.
-        if y * scores[0] < 1.0 and t[ROUNDS] % 4.0 == 1.0:
+        if y * scores[0] < 1.0 and t[Total.ROUNDS] % 4.0 == 1.0:
             _shrink(row, bias, q, 4.0 * c, V)
-        t[TREND] += _LATELY * (y - t[TREND])
+        t[Total.TREND] += _LATELY * (y - t[Total.TREND])
         if few:
             _few_steps(x, y, c, t, scores[late + LATE :], z, F, C)
     return -1

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from massart.kernels.compiling import njit
+from massart.kernels.learning.elementary import mix
 
 _FAST: Final = {"reassoc", "contract", "arcp", "nsz"}
 GOOD, OUT_OF_RANGE, NOT_CANONICAL, NO_LABEL = 0, 1, 2, 3
@@ -81,17 +82,9 @@ def check_batch(order: Any, y: Any, count: int) -> int:
 
 
 @njit(cache=True, inline="always")
-def _mix(h: Any) -> Any:
-    """The finaliser of SplitMix64: every bit of the answer depends on every bit of h."""
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return h ^ (h >> np.uint64(31))
-
-
-@njit(cache=True, inline="always")
 def _entry(index: Any, value: float) -> Any:
     """A key for one non-zero entry; a sum of them is a key for the row, in any order of the entries."""
-    return _mix(_mix(np.uint64(index) + np.uint64(1)) ^ np.float64(value).view(np.uint64))
+    return mix(mix(np.uint64(index) + np.uint64(1)) ^ np.float64(value).view(np.uint64))
 
 
 @njit(cache=True)
@@ -99,11 +92,11 @@ def keys_dense(X: Any, labels: Any, seed: Any) -> Any:
     """A 64-bit key per row that depends on its values, its label and the seed, not on its place."""
     keys = np.empty(X.shape[0], np.uint64)
     for i in range(X.shape[0]):
-        key = seed ^ _mix(np.uint64(labels[i]) + np.uint64(0x9E3779B97F4A7C15))
+        key = seed ^ mix(np.uint64(labels[i]) + np.uint64(0x9E3779B97F4A7C15))
         for j in range(X.shape[1]):
             if X[i, j] != 0.0:
                 key += _entry(j, X[i, j])
-        keys[i] = _mix(key)
+        keys[i] = mix(key)
     return keys
 
 
@@ -112,11 +105,11 @@ def keys_csr(data: Any, indices: Any, indptr: Any, labels: Any, seed: Any) -> An
     """`keys_dense` for CSR rows: the same key for the same row."""
     keys = np.empty(indptr.size - 1, np.uint64)
     for i in range(indptr.size - 1):
-        key = seed ^ _mix(np.uint64(labels[i]) + np.uint64(0x9E3779B97F4A7C15))
+        key = seed ^ mix(np.uint64(labels[i]) + np.uint64(0x9E3779B97F4A7C15))
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             if data[p] != 0.0:
                 key += _entry(indices[p], data[p])
-        keys[i] = _mix(key)
+        keys[i] = mix(key)
     return keys
 
 
@@ -137,7 +130,7 @@ def copy_keys(keys: Any, copies: Any) -> Any:
             number = np.uint64(0)
         for _ in range(copies[i]):
             rows[at] = i
-            again[at] = _mix(keys[i] + number * np.uint64(0x9E3779B97F4A7C15))
+            again[at] = mix(keys[i] + number * np.uint64(0x9E3779B97F4A7C15))
             number += np.uint64(1)
             at += 1
     return rows, again

@@ -123,12 +123,12 @@ class Baseline:
     @property
     def rounds(self) -> int:
         """Rows learned."""
-        return int(self._state[kernel.ROUNDS])
+        return int(self._state[kernel.State.ROUNDS])
 
     @property
     def mistakes(self) -> int:
         """Rows that were predicted wrongly before they were learned."""
-        return int(self._state[kernel.MISTAKES])
+        return int(self._state[kernel.State.MISTAKES])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that it remembers; `from_arrays` gives it back bit for bit."""
@@ -149,8 +149,8 @@ class Baseline:
 
 def new_state(kind: float = 0.0, parameter: float = 0.0) -> NDArray[np.float64]:
     """The state of a learner that has seen nothing."""
-    state = np.zeros(kernel.STATE_SIZE)
-    state[kernel.KIND] = kind
-    state[kernel.PARAMETER] = parameter
-    state[kernel.SCALE] = 1.0
+    state = np.zeros(len(kernel.State))
+    state[kernel.State.KIND] = kind
+    state[kernel.State.PARAMETER] = parameter
+    state[kernel.State.SCALE] = 1.0
     return state

@@ -44,7 +44,7 @@ class AveragedPerceptron(_Paired):
     def weights(self) -> NDArray[np.float64]:
         """(d,) the average that predicts the next row."""
         state, w, z = self._memory
-        return np.asarray(w - z / (state[kernel.ROUNDS] + 1.0))
+        return np.asarray(w - z / (state[kernel.State.ROUNDS] + 1.0))
 
 
 class AdaptiveLogistic(_Paired):

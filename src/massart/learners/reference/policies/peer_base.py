@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.kernels.learning.mixture import coin
+from massart.kernels.learning.elementary import coin
 from massart.learners.choice import Choice
 from massart.learners.reference.policies.base import BasePolicy, Drawn
 from massart.learners.reference.policies.linear import coin_stream
