@@ -13,7 +13,7 @@ from massart.cli.inspect_page import shown
 from massart.cli.main import app
 from massart.data.feature_names import find_names
 from massart.data.names import name_hash
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
 from massart.training.inspecting import inspect_model
@@ -123,7 +123,7 @@ def test_a_namespace_twice_gives_each_pair_once(tmp_path):
     (tmp_path / "a.vw").write_text("1 |a x y |b z\n")
     x, y = (name_hash(name, name_hash("a")) for name in "xy")
     there, not_there = ((first * 16777619 ^ second) % 2**24 for first, second in ((x, y), (y, x)))
-    reading = Reading("vw", bits=24, crossings=("aa",))
+    reading = Schema("vw", bits=24, crossings=("aa",))
     assert find_names([str(tmp_path / "a.vw")], reading, [there, not_there]) == {there: ["a^x*a^y"]}
 
 

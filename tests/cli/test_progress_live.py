@@ -8,7 +8,7 @@ from rich.console import Console
 
 from massart.cli.outlets import Outlet
 from massart.cli.progress_live import LiveProgress
-from massart.data.chunk import Flaw, Position
+from massart.data.chunk import Position, RowError
 from massart.training import Settings
 from massart.training.progress import Progress
 from massart.training.pupil import Pupil
@@ -97,7 +97,7 @@ def test_what_is_said_stays_above(drawn):
     view, _, _, _ = drawn
     with view._console.capture() as text:
         for line in range(30):
-            view.flaw(Flaw("a.svm", line + 1, 3, "index 0 [bold]"))
+            view.flaw(RowError("a.svm", line + 1, 3, "index 0 [bold]"))
         view.note("[red]look[/red]")
         view.measured(2, 50, 5)
     lines = text.get().splitlines()

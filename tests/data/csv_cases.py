@@ -8,7 +8,7 @@ from massart.data.chunk import Position
 from massart.data.formats.csv_format import chunks, settle
 from massart.data.io.sources import Source
 from massart.data.names import name_hash
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 
 START = Position()
 
@@ -25,22 +25,22 @@ def file_maker(folder):
     return make
 
 
-def rows_of(given, reading=None, start=START, *, labelled=True, workers=0, **asked):
+def rows_of(given, schema=None, start=START, *, labelled=True, workers=0, **asked):
     """[(line, y, weight, {column: value})], [(line, column, words)] of all chunks."""
-    reading = reading or settle(given, Reading(format="csv", **asked), labelled=labelled)
-    rows, flaws = [], []
-    for chunk in chunks(given, reading, start, labelled=labelled, workers=workers):
+    schema = schema or settle(given, Schema(format="csv", **asked), labelled=labelled)
+    rows, errors = [], []
+    for chunk in chunks(given, schema, start, labelled=labelled, workers=workers):
         data, indices, indptr = chunk.rows
         assert (data.dtype, indices.dtype, indptr.dtype) == (np.float64, np.uint32, np.uint32)
         assert indptr.size == len(chunk) + 1 == chunk.lines.size + 1
-        assert chunk.width == reading.width
+        assert chunk.width == schema.width
         weight = chunk.weight if chunk.weight.size else np.ones(len(chunk))
         for r in range(len(chunk)):
             part = slice(indptr[r], indptr[r + 1])
             entries = dict(zip(indices[part].tolist(), data[part].tolist(), strict=True))
             rows.append((int(chunk.lines[r]), int(chunk.y[r]), float(weight[r]), entries))
-        flaws += [(flaw.line, flaw.column, flaw.words) for flaw in chunk.flaws]
-    return rows, flaws
+        errors += [(error.line, error.column, error.message) for error in chunk.errors]
+    return rows, errors
 
 
 def hashed(name, value=None, bits=18):

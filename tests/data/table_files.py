@@ -40,8 +40,8 @@ def write_lines(rows, path):
 
 
 def rows_of(chunks):
-    """Of all chunks together: rows as dicts from column to value in order, labels, weights, lines, flaws, ends."""
-    rows, y, weight, lines, flaws, ends = [], [], [], [], [], []
+    """Of all chunks together: rows as dicts from column to value in order, labels, weights, lines, errors, ends."""
+    rows, y, weight, lines, errors, ends = [], [], [], [], [], []
     for chunk in chunks:
         if chunk.is_sparse:
             data, indices, indptr = chunk.rows
@@ -63,14 +63,14 @@ def rows_of(chunks):
         y += chunk.y.tolist()
         weight += chunk.weight.tolist() or [1.0] * len(chunk)
         lines += chunk.lines.tolist()
-        flaws += chunk.flaws
+        errors += chunk.errors
         ends.append(chunk.end)
     assert lines == sorted(lines)
-    return rows, y, weight, lines, flaws, ends
+    return rows, y, weight, lines, errors, ends
 
 
-def read_all(module, source, reading, start=BEGIN, **options):
-    return rows_of(module.chunks(source, reading, start, **options))
+def read_all(module, source, schema, start=BEGIN, **options):
+    return rows_of(module.chunks(source, schema, start, **options))
 
 
 def hashed(row, bits=18):

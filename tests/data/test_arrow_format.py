@@ -1,4 +1,4 @@
-"""Parquet and Arrow: the same rows whatever the container, flaws named, reading from any row, nothing mapped."""
+"""Parquet and Arrow: the same rows whatever the container, errors named, reading from any row, nothing mapped."""
 
 import contextlib
 import datetime
@@ -19,7 +19,7 @@ from massart.data.formats import arrow_files, arrow_format
 from massart.data.formats.arrow_format import chunks, settle
 from massart.data.io.sources import Source
 from massart.data.names import name_hash
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 
 ONE = "a.parquet"
@@ -41,11 +41,11 @@ def test_numbers_are_dense_and_counted_and_the_same_in_every_container(tmp_path,
     X[random.random(X.shape) < 0.1] = np.nan
     table = pa.table({f"x{j}": X[:, j] for j in range(5)} | {"label": y} | {f"x{j}": X[:, j] for j in range(5, 11)})
     source = write_table(table, tmp_path / name)
-    reading = settle(source, Reading())
-    assert (reading.features, reading.bits, reading.label, reading.labels) == (11, None, "label", None)
-    assert reading.columns == tuple(f"x{j}" for j in range(11))
+    schema = settle(source, Schema())
+    assert (schema.features, schema.bits, schema.label, schema.labels) == (11, None, "label", None)
+    assert schema.columns == tuple(f"x{j}" for j in range(11))
     for workers in (0, 1, 3):
-        found = list(chunks(source, reading, Position(), workers=workers))
+        found = list(chunks(source, schema, Position(), workers=workers))
         np.testing.assert_array_equal(np.concatenate([chunk.rows for chunk in found]), np.nan_to_num(X))
         np.testing.assert_array_equal(np.concatenate([chunk.y for chunk in found]), 2 * y - 1)
         assert all(chunk.rows.dtype == np.float64 and chunk.width == 11 for chunk in found)
@@ -58,10 +58,10 @@ def test_numbers_are_dense_and_counted_and_the_same_in_every_container(tmp_path,
 def test_text_makes_the_rows_hashed(tmp_path, few_rows, name):
     rows = mixed_rows(40)
     source = write_table(mixed_table(rows), tmp_path / name)
-    reading = settle(source, Reading())
-    assert (reading.bits, reading.features, reading.categorical) == (18, None, ("town",))
-    assert reading.columns == ("age", "town", "count", "new", "v[0]", "v[1]", "v[2]")
-    found, y, *_ = read_all(arrow_format, source, reading)
+    schema = settle(source, Schema())
+    assert (schema.bits, schema.features, schema.categorical) == (18, None, ("town",))
+    assert schema.columns == ("age", "town", "count", "new", "v[0]", "v[1]", "v[2]")
+    found, y, *_ = read_all(arrow_format, source, schema)
     features = [{key: value for key, value in row.items() if key != "y"} for row in rows]
     assert [list(row.items()) for row in found] == [list(hashed(row).items()) for row in features]
     assert y == [2 * row["y"] - 1 for row in rows]
@@ -71,7 +71,7 @@ def test_columns_that_collide_are_added_up(tmp_path):
     rows = mixed_rows(200, seed=1)
     source = write_table(mixed_table(rows), tmp_path / ONE)
     for bits in (1, 2, 3, 4):
-        found, *_ = read_all(arrow_format, source, settle(source, Reading(bits=bits)))
+        found, *_ = read_all(arrow_format, source, settle(source, Schema(bits=bits)))
         for mine, row in zip(found, rows, strict=True):
             wanted = hashed({key: value for key, value in row.items() if key != "y"}, bits)
             assert list(mine) == list(wanted)
@@ -85,8 +85,8 @@ def test_every_type_of_number(tmp_path):
     columns |= {"bool": pa.array([False, True, None, True]), "null": pa.nulls(4), "y": pa.array([0, 1, 0, 1])}
     columns["decimal"] = pa.array([decimal.Decimal("0.00"), decimal.Decimal("1.00"), None, decimal.Decimal("7.25")])
     source = table_of(tmp_path, "a.arrow", **columns)
-    reading = settle(source, Reading())
-    (chunk,) = chunks(source, reading, Position())
+    schema = settle(source, Schema())
+    (chunk,) = chunks(source, schema, Position())
     wanted = np.array([[0.0], [1.0], [0.0], [7.0]]) * np.ones(len(types))
     np.testing.assert_array_equal(chunk.rows[:, :-3], wanted)
     np.testing.assert_array_equal(chunk.rows[:, -3:], [[0, 0, 0], [1, 0, 1], [0, 0, 0], [1, 0, 7.25]])
@@ -101,13 +101,13 @@ def test_float32_stays_so_only_if_all_columns_are(tmp_path):
         ({"a": narrow, "b": pa.array([1.0, 2.0])}, np.float64),
     ):
         source = table_of(tmp_path, y=pa.array([0, 1]), **columns)
-        (chunk,) = chunks(source, settle(source, Reading()), Position())
+        (chunk,) = chunks(source, settle(source, Schema()), Position())
         assert chunk.rows.dtype == dtype
         assert chunk.rows[0, 0] == np.float32(0.1)
     source = table_of(tmp_path, y=pa.array([0, 1, 0]), a=pa.array([np.inf, np.nan, 3e38], pa.float32()))
-    (chunk,) = chunks(source, settle(source, Reading()), Position())
+    (chunk,) = chunks(source, settle(source, Schema()), Position())
     assert chunk.rows.tolist() == [[0.0], [float(np.float32(3e38))]]
-    assert [(flaw.line, flaw.column) for flaw in chunk.flaws] == [(1, "a")]
+    assert [(error.line, error.column) for error in chunk.errors] == [(1, "a")]
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.string_view(), "dictionary"])
@@ -115,7 +115,7 @@ def test_every_type_of_text(tmp_path, kind):
     words = ["a", "bb", None, "", "123", "bb"]
     array = pa.array(words).dictionary_encode() if kind == "dictionary" else pa.array(words, kind)
     source = table_of(tmp_path, "a.arrow", y=pa.array([0, 1] * 3), word=array)
-    found, *_ = read_all(arrow_format, source, settle(source, Reading(bits=20)))
+    found, *_ = read_all(arrow_format, source, settle(source, Schema(bits=20)))
     assert found == [hashed({"word": word}, 20) for word in words]
 
 
@@ -123,9 +123,9 @@ def test_numbers_dates_and_flags_can_be_names(tmp_path):
     day = datetime.date(2026, 1, 2)
     columns = {"whole": [3, None], "float": [3.0, 0.5], "flag": [True, False], "day": [day, None], "same": [1, 2]}
     source = table_of(tmp_path, y=[0, 1], **columns)
-    reading = settle(source, Reading(categorical=("whole", "float", "flag")))
-    assert reading.categorical == ("whole", "float", "flag", "day")
-    found, *_ = read_all(arrow_format, source, reading)
+    schema = settle(source, Schema(categorical=("whole", "float", "flag")))
+    assert schema.categorical == ("whole", "float", "flag", "day")
+    found, *_ = read_all(arrow_format, source, schema)
     assert found == [
         hashed({"whole": "3", "float": "3", "flag": "true", "day": "2026-01-02", "same": 1}),
         hashed({"float": "0.5", "flag": "false", "same": 2}),
@@ -136,30 +136,30 @@ def test_a_large_dictionary_is_not_looked_through_for_every_few_rows(tmp_path, f
     words = [f"word {i}" for i in range(1000)]
     column = pa.DictionaryArray.from_arrays(pa.array([1, 999, None, 5] * 5), pa.array(words))
     source = table_of(tmp_path, "a.arrow", y=pa.array([0, 1] * 10), w=column)
-    found, *_ = read_all(arrow_format, source, settle(source, Reading()))
+    found, *_ = read_all(arrow_format, source, settle(source, Schema()))
     assert found == [hashed({"w": word}) for word in ["word 1", "word 999", None, "word 5"] * 5]
 
 
 def test_vectors(tmp_path):
     given = [[1.0, 2.0], None, [3.0, None], [4.0], [5.0, 6.0, 7.0], [8.0, 9.0]]
     source = table_of(tmp_path, y=pa.array([0, 1] * 3), v=pa.array(given), b=pa.array(range(6)))
-    reading = settle(source, Reading())
-    assert (reading.columns, reading.features) == (("v[0]", "v[1]", "b"), 3)
-    (chunk,) = chunks(source, reading, Position())
+    schema = settle(source, Schema())
+    assert (schema.columns, schema.features) == (("v[0]", "v[1]", "b"), 3)
+    (chunk,) = chunks(source, schema, Position())
     assert chunk.rows.tolist() == [[1, 2, 0], [0, 0, 1], [3, 0, 2], [8, 9, 5]]
-    assert [(flaw.line, flaw.column, flaw.words) for flaw in chunk.flaws] == [
+    assert [(error.line, error.column, error.message) for error in chunk.errors] == [
         (4, "v", "expected 2 numbers, found 1"),
         (5, "v", "expected 2 numbers, found 3"),
     ]
     assert chunk.lines.tolist() == [1, 2, 3, 6]
     # The first row of another file may be any, and what was learned counts.
     later = table_of(tmp_path, "b.parquet", v=pa.array([None, [1.0], [1.0, 2.0]]), b=pa.array([1, 2, 3]))
-    assert settle(later, reading, labelled=False) == reading
-    (chunk,) = chunks(later, reading, Position(), labelled=False)
+    assert settle(later, schema, labelled=False) == schema
+    (chunk,) = chunks(later, schema, Position(), labelled=False)
     assert chunk.rows.tolist() == [[0, 0, 1], [1, 2, 3]]
     source = table_of(tmp_path, y=pa.array([0, 1]), v=pa.array([None, None], pa.list_(pa.float64())))
     with pytest.raises(InvalidDataError, match=r"column 'v' holds list.*--ignore v"):
-        settle(source, Reading())
+        settle(source, Schema())
 
 
 def test_flaws_leave_a_row_out_and_name_its_column(tmp_path, few_rows):
@@ -172,12 +172,12 @@ def test_flaws_leave_a_row_out_and_name_its_column(tmp_path, few_rows):
     }
     for ignored in ((), ("town",)):
         source = write_table(pa.table(columns), tmp_path / "groups.parquet")
-        reading = settle(source, Reading(weight="w", ignore=ignored))
-        rows, y, weight, lines, flaws, _ = read_all(arrow_format, source, reading)
+        schema = settle(source, Schema(weight="w", ignore=ignored))
+        rows, y, weight, lines, errors, _ = read_all(arrow_format, source, schema)
         assert (lines, y, weight) == ([1, 2, 9, 10], [-1, 1, 1, -1], [1.0, 1.0, 0.0, 2.5])
         assert sorted(rows[2].values())[-1] == 1e100
         assert len(rows[3]) == 2 - len(ignored)
-        assert [(flaw.line, flaw.column) for flaw in flaws] == [
+        assert [(error.line, error.column) for error in errors] == [
             (3, "y"),
             (4, "y"),
             (5, "w"),
@@ -185,7 +185,7 @@ def test_flaws_leave_a_row_out_and_name_its_column(tmp_path, few_rows):
             (7, "a"),
             (8, "b"),
         ]
-        words = [flaw.words for flaw in flaws]
+        words = [error.message for error in errors]
         assert words[0].startswith("label '7' is not one of two")
         assert words[1] == "the label is missing"
         assert "found '-1'" in words[2]
@@ -193,7 +193,7 @@ def test_flaws_leave_a_row_out_and_name_its_column(tmp_path, few_rows):
         assert words[4].startswith("'inf' is not finite")
         assert words[5] == "'-1e+101' is above 1e+100 in size"
         # To predict, a label is not needed.
-        rows, y, _, lines, flaws, _ = read_all(arrow_format, source, reading, labelled=False)
+        rows, y, _, lines, errors, _ = read_all(arrow_format, source, schema, labelled=False)
         assert lines == [1, 2, 3, 4, 9, 10]
         assert y == [-1, 1, 0, 0, 1, -1]
 
@@ -218,46 +218,46 @@ def test_flaws_leave_a_row_out_and_name_its_column(tmp_path, few_rows):
 )
 def test_labels(tmp_path, given, labels, wanted):
     source = table_of(tmp_path, "a.arrow", y=pa.array(given), x=pa.array([1, 2, 3]))
-    reading = settle(source, Reading(labels=labels))
-    _, y, _, _, flaws, _ = read_all(arrow_format, source, reading)
+    schema = settle(source, Schema(labels=labels))
+    _, y, _, _, errors, _ = read_all(arrow_format, source, schema)
     assert y == [one for one in wanted if one != 2]
-    assert [flaw.line for flaw in flaws] == [row for row, one in enumerate(wanted, 1) if one == 2]
+    assert [error.line for error in errors] == [row for row, one in enumerate(wanted, 1) if one == 2]
 
 
 def test_text_labels_must_be_two(tmp_path):
     source = table_of(tmp_path, y=["a", "b", "c"], x=[1, 2, 3])
     with pytest.raises(InvalidDataError, match=r"3 \('a', 'b', 'c'\).*--labels"):
-        settle(source, Reading())
+        settle(source, Schema())
     with pytest.raises(InvalidDataError, match=r"1 \('a'\).*--labels"):
-        settle(table_of(tmp_path, y=["a", "a", None], x=[1, 2, 3]), Reading())
+        settle(table_of(tmp_path, y=["a", "a", None], x=[1, 2, 3]), Schema())
     count = arrow_format._HEAD + 10  # sorted by label, as files often are
     source = table_of(tmp_path, y=["a"] * count + ["b"], x=np.ones(count + 1))
-    assert settle(source, Reading()).labels == ("a", "b")
+    assert settle(source, Schema()).labels == ("a", "b")
 
 
 def test_which_column_is_what(tmp_path):
     source = table_of(tmp_path, id=[7, 8], Target=[0, 1], x=[1.0, 2.0], Y=[1, 0], z=[3, 4])
-    assert settle(source, Reading()).label == "Y"  # y comes before target
-    assert settle(table_of(tmp_path, "b.arrow", x=[1], LABEL=[1], label=[1]), Reading()).label == "LABEL"  # the first
-    assert settle(source, Reading(label="z")).columns == ("id", "Target", "x", "Y")
-    assert settle(source, Reading(label="2")).label == "Target"
-    assert settle(source, Reading(label="-1")).label == "z"
-    reading = settle(source, Reading(label="Y", ignore=("id", "2"), weight="z"))
-    assert (reading.columns, reading.weight) == (("x",), "z")
+    assert settle(source, Schema()).label == "Y"  # y comes before target
+    assert settle(table_of(tmp_path, "b.arrow", x=[1], LABEL=[1], label=[1]), Schema()).label == "LABEL"  # the first
+    assert settle(source, Schema(label="z")).columns == ("id", "Target", "x", "Y")
+    assert settle(source, Schema(label="2")).label == "Target"
+    assert settle(source, Schema(label="-1")).label == "z"
+    schema = settle(source, Schema(label="Y", ignore=("id", "2"), weight="z"))
+    assert (schema.columns, schema.weight) == (("x",), "z")
     with pytest.raises(InvalidDataError, match=r"no column 'targets' \(the label\); did you mean 'Target'\?.*--label"):
-        settle(source, Reading(label="targets"))
+        settle(source, Schema(label="targets"))
     with pytest.raises(InvalidDataError, match=r"no column '9'.*--label"):
-        settle(source, Reading(label="9"))
+        settle(source, Schema(label="9"))
     with pytest.raises(InvalidDataError, match=r"no column 'ids'.*did you mean 'id'"):
-        settle(source, Reading(ignore=("ids",)))
+        settle(source, Schema(ignore=("ids",)))
     with pytest.raises(InvalidDataError, match="no column 'weight'"):
-        settle(source, Reading(weight="weight"))
+        settle(source, Schema(weight="weight"))
     with pytest.raises(InvalidDataError, match=r"which column is the label.*'a', 'b'.*--label"):
-        settle(table_of(tmp_path, a=[1], b=[2]), Reading())
+        settle(table_of(tmp_path, a=[1], b=[2]), Schema())
     with pytest.raises(InvalidDataError, match="no column is left"):
-        settle(table_of(tmp_path, y=[1], b=[2]), Reading(ignore=("b",)))
+        settle(table_of(tmp_path, y=[1], b=[2]), Schema(ignore=("b",)))
     with pytest.raises(InvalidDataError, match="several columns are called 'x'"):
-        settle(write_table(pa.table([[1], [2]], names=["x", "x"]), tmp_path / "twice.arrow"), Reading())
+        settle(write_table(pa.table([[1], [2]], names=["x", "x"]), tmp_path / "twice.arrow"), Schema())
 
 
 @pytest.mark.parametrize(
@@ -273,12 +273,12 @@ def test_which_column_is_what(tmp_path):
 def test_what_no_feature_can_be_made_of(tmp_path, values):
     source = table_of(tmp_path, y=pa.array([0, 1]), x=pa.array([1, 2]), odd=values)
     with pytest.raises(InvalidDataError, match=r"a\.parquet: column 'odd' holds .*--ignore odd"):
-        settle(source, Reading())
-    assert settle(source, Reading(ignore=("odd",))).columns == ("x",)
+        settle(source, Schema())
+    assert settle(source, Schema(ignore=("odd",))).columns == ("x",)
     with pytest.raises(InvalidDataError, match="the label's column 'odd'"):
-        settle(source, Reading(label="odd"))
+        settle(source, Schema(label="odd"))
     with pytest.raises(InvalidDataError, match="the weight's column 'odd'"):
-        settle(source, Reading(weight="odd"))
+        settle(source, Schema(weight="odd"))
 
 
 @pytest.mark.parametrize("name", ARROW)
@@ -288,24 +288,24 @@ def test_reading_goes_on_from_the_end_of_any_chunk(tmp_path, few_rows, name, tex
     rows[17]["y"] = 5
     table = mixed_table(rows)
     source = write_table(table if text else table.drop_columns("town"), tmp_path / name)
-    reading = settle(source, Reading())
-    whole = read_all(arrow_format, source, reading, Position(3))
+    schema = settle(source, Schema())
+    whole = read_all(arrow_format, source, schema, Position(3))
     assert len(whole[0]) == 39
     for end in whole[-1]:
         assert end.source == 3
         assert end.offset == end.line
-        rest = read_all(arrow_format, source, reading, end, workers=1)
+        rest = read_all(arrow_format, source, schema, end, workers=1)
         for mine, other in zip(rest[:-2], whole[:-2], strict=True):
             assert mine == other[len(other) - len(mine) :]
         assert rest[3] == [line for line in whole[3] if line > end.line]
-        assert rest[4] == [flaw for flaw in whole[4] if flaw.line > end.line]
+        assert rest[4] == [error for error in whole[4] if error.line > end.line]
     with pytest.raises(InvalidDataError, match="ends after 40 rows, but reading was to go on at row 50"):
-        read_all(arrow_format, source, reading, Position(0, 49, 49))
+        read_all(arrow_format, source, schema, Position(0, 49, 49))
 
 
 def test_whole_row_groups_are_skipped_without_being_decoded(tmp_path, monkeypatch):
     source = write_table(pa.table({"y": [0, 1] * 50, "x": range(100)}), tmp_path / "groups.parquet")
-    reading = settle(source, Reading())
+    schema = settle(source, Schema())
     asked = []
     decoded = arrow_files._decoded
     monkeypatch.setattr(
@@ -314,43 +314,43 @@ def test_whole_row_groups_are_skipped_without_being_decoded(tmp_path, monkeypatc
         lambda file, opened, groups, group, *rest: asked.append(group) or decoded(file, opened, groups, group, *rest),
     )
     for start in (73, 77):
-        rows, *_ = read_all(arrow_format, source, reading, Position(0, start, start))
+        rows, *_ = read_all(arrow_format, source, schema, Position(0, start, start))
         assert [row[0] for row in rows] == list(range(start, 100))
         assert asked[-1] == start // 7
 
 
 def test_prediction_matches_columns_by_name(tmp_path):
     learned = table_of(tmp_path, y=[0, 1], a=[1, 2], town=["x", "y"], v=[[1.0, 2.0], [3.0, 4.0]])
-    reading = settle(learned, Reading())
-    rows, *_ = read_all(arrow_format, learned, reading)
+    schema = settle(learned, Schema())
+    rows, *_ = read_all(arrow_format, learned, schema)
     other = table_of(tmp_path, "b.arrow", v=[[1.0, 2.0], [3.0, 4.0]], more=[1, 2], town=["x", "y"], a=[1, 2])
-    assert settle(other, reading, labelled=False) == reading
-    again, y, *_ = read_all(arrow_format, other, reading, labelled=False)
+    assert settle(other, schema, labelled=False) == schema
+    again, y, *_ = read_all(arrow_format, other, schema, labelled=False)
     assert [list(row.items()) for row in again] == [list(row.items()) for row in rows]
     assert y == [0, 0]
     with pytest.raises(InvalidDataError, match=r"has no column 'a' \(a feature\)"):
-        settle(table_of(tmp_path, "c.parquet", town=["x"], v=[[1.0, 2.0]]), reading, labelled=False)
+        settle(table_of(tmp_path, "c.parquet", town=["x"], v=[[1.0, 2.0]]), schema, labelled=False)
     with pytest.raises(InvalidDataError, match="'a' holds string, but a number was learned"):
-        settle(table_of(tmp_path, "c.parquet", a=["p"], town=["x"], v=[[1.0, 2.0]]), reading, labelled=False)
+        settle(table_of(tmp_path, "c.parquet", a=["p"], town=["x"], v=[[1.0, 2.0]]), schema, labelled=False)
     with pytest.raises(InvalidDataError, match="has no column 'y'"):
-        settle(other, reading)
-    named = settle(table_of(tmp_path, "c.parquet", **{"a": [1.0], "2": [1]}), Reading(label="2"))
+        settle(other, schema)
+    named = settle(table_of(tmp_path, "c.parquet", **{"a": [1.0], "2": [1]}), Schema(label="2"))
     assert (named.label, named.columns) == ("2", ("a",))
     without = table_of(tmp_path, "c.parquet", a=[1.0], b=[1.0])  # its second column is not the one called 2
     assert read_all(arrow_format, without, named, labelled=False)[1] == [0]
     numbers = table_of(tmp_path, "d.parquet", town=[3], a=[1.0], v=[[1.0, 2.0]])  # numbers can be names
-    rows, *_ = read_all(arrow_format, numbers, reading, labelled=False)
+    rows, *_ = read_all(arrow_format, numbers, schema, labelled=False)
     assert rows == [hashed({"a": 1.0, "town": "3", "v": [1.0, 2.0]})]
 
 
 def test_crossings_need_the_first_letters_of_columns(tmp_path):
     source = table_of(tmp_path, y=[0, 1], age=[1, 0], zip=[2, 3], été=[5, 6])
-    reading = settle(source, Reading(crossings=("az",)))
-    assert reading.bits == 18
-    (chunk,) = chunks(source, reading, Position())
+    schema = settle(source, Schema(crossings=("az",)))
+    assert schema.bits == 18
+    (chunk,) = chunks(source, schema, Position())
     assert chunk.crossings == ("az",)
     assert chunk.spaces.tobytes() == b"az\xc3z\xc3"
-    (chunk,) = chunks(source, settle(source, Reading(bits=18)), Position())
+    (chunk,) = chunks(source, settle(source, Schema(bits=18)), Position())
     assert chunk.spaces.size == 0
 
 
@@ -362,7 +362,7 @@ def test_damage_is_an_error_with_a_name_whatever_is_missing(tmp_path, name):
         source.path.write_bytes(whole[: len(whole) * share // 20])
         said, rows = None, []
         try:
-            rows, *_ = read_all(arrow_format, source, settle(source, Reading()))
+            rows, *_ = read_all(arrow_format, source, settle(source, Schema()))
         except InvalidDataError as error:
             said = str(error)
         if said is not None:
@@ -382,7 +382,7 @@ def test_flipped_bytes_never_end_the_process(tmp_path):
             bent[int(random.integers(8, len(bent)))] ^= 1 << int(random.integers(0, 8))
             source.path.write_bytes(bytes(bent))
             with contextlib.suppress(InvalidDataError):
-                read_all(arrow_format, source, settle(source, Reading()))
+                read_all(arrow_format, source, settle(source, Schema()))
 
 
 def test_offsets_that_lead_out_of_the_text_are_not_followed(tmp_path):
@@ -390,14 +390,14 @@ def test_offsets_that_lead_out_of_the_text_are_not_followed(tmp_path):
     source = table_of(tmp_path, "a.arrows", y=pa.array([0, 1] * 25), word=pa.array(words))
     whole = source.path.read_bytes()
     offsets = np.cumsum([0, *map(len, words)]).astype(np.int32)
-    reading = settle(source, Reading())
+    schema = settle(source, Schema())
     for bad in (1 << 30, -5):
         bent = offsets.copy()
         assert whole.count(offsets[:14].tobytes()) == 1  # a record batch has 13 rows
         bent[1:13] = bad
         source.path.write_bytes(whole.replace(offsets[:14].tobytes(), bent[:14].tobytes()))
         with pytest.raises(InvalidDataError, match="damaged after row 0"):
-            read_all(arrow_format, source, reading)
+            read_all(arrow_format, source, schema)
 
 
 def test_other_files(tmp_path):
@@ -409,15 +409,15 @@ def test_other_files(tmp_path):
     ):
         (tmp_path / "a.parquet").write_bytes(content)
         with pytest.raises(InvalidDataError, match=words):
-            settle(Source(tmp_path / "a.parquet"), Reading())
+            settle(Source(tmp_path / "a.parquet"), Schema())
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
 def test_a_file_that_is_cut_while_it_is_read_is_an_error_and_no_more(tmp_path, name):
     table = pa.table({"y": np.arange(400_000) % 2, "x": np.random.default_rng(0).normal(size=400_000)})
     source = write_table(table, tmp_path / name)
-    reading = settle(source, Reading())
-    found = chunks(source, reading, Position(), workers=1)
+    schema = settle(source, Schema())
+    found = chunks(source, schema, Position(), workers=1)
     assert len(next(found)) > 0
     os.truncate(source.path, 100_000)
     with pytest.raises(InvalidDataError, match="damaged after row"):
@@ -433,7 +433,7 @@ def test_a_pipe_can_be_looked_at_and_then_read(tmp_path, name, labels):
     writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(content,))
     writer.start()
     source = Source(tmp_path / "pipe")
-    rows, y, *_ = read_all(arrow_format, source, settle(source, Reading()))
+    rows, y, *_ = read_all(arrow_format, source, settle(source, Schema()))
     writer.join()
     assert [row.get(0, 0) for row in rows] == list(range(200))
     assert y == [-1, 1] * 100
@@ -448,7 +448,7 @@ def test_memory_does_not_grow_with_the_row_group(tmp_path):
         del table
         source = Source(tmp_path / ONE)
         before = pa.total_allocated_bytes()
-        found = chunks(source, settle(source, Reading()), Position(), workers=0)
+        found = chunks(source, settle(source, Schema()), Position(), workers=0)
         peaks.append(max(pa.total_allocated_bytes() - before for _ in found))
     assert peaks[1] < 1.05 * peaks[0]
 
@@ -456,8 +456,8 @@ def test_memory_does_not_grow_with_the_row_group(tmp_path):
 def test_progress_is_seen_by_the_source(tmp_path, few_rows):
     for name in ("groups.parquet", "a.arrow"):
         source = write_table(pa.table({"y": [0, 1] * 50, "x": range(100)}), tmp_path / name)
-        reading = settle(source, Reading())
-        seen = [source.fraction() for _ in chunks(source, reading, Position(), workers=0)]
+        schema = settle(source, Schema())
+        seen = [source.fraction() for _ in chunks(source, schema, Position(), workers=0)]
         assert seen == sorted(seen)
         assert 0 <= seen[0] < 0.5
         assert 0.8 < seen[-1] <= 1
@@ -465,10 +465,10 @@ def test_progress_is_seen_by_the_source(tmp_path, few_rows):
 
 def test_leaving_early_leaves_no_thread(tmp_path, few_rows):
     source = write_table(pa.table({"y": [0, 1] * 500} | {f"x{j}": range(1000) for j in range(9)}), tmp_path / ONE)
-    reading = settle(source, Reading())
+    schema = settle(source, Schema())
     before = threading.active_count()
     for _ in range(3):
-        found = chunks(source, reading, Position(), workers=2)
+        found = chunks(source, schema, Position(), workers=2)
         next(found)
         found.close()
         del found
@@ -486,11 +486,11 @@ def test_without_pyarrow_the_error_says_what_to_install(tmp_path, monkeypatch):
 
     monkeypatch.setattr(importlib, "import_module", absent)
     with pytest.raises(MissingPyArrowError, match=r'pip install "massart\[files\]"'):
-        settle(source, Reading())
+        settle(source, Schema())
 
 
 def test_the_hash_of_an_unnamed_number_is_the_number(tmp_path):
     source = table_of(tmp_path, **{"y": [0, 1], "1": [5, 6], "2": [7, 0]})
-    rows, *_ = read_all(arrow_format, source, settle(source, Reading(label="y", bits=8)))
+    rows, *_ = read_all(arrow_format, source, settle(source, Schema(label="y", bits=8)))
     assert rows == [{1: 5.0, 2: 7.0}, {1: 6.0}]
     assert name_hash("1") == 1

@@ -13,7 +13,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from massart.data.chunk import Flaw, Position
+from massart.data.chunk import Position, RowError
 from massart.data.io.blocks import blocks
 from massart.data.io.sources import Source
 from massart.errors import InvalidDataError, InvalidParameterError
@@ -22,15 +22,15 @@ MARK = b"\xef\xbb\xbf"
 
 
 def plan(data, size, longest, start=0, line=0):
-    """What is promised, the slow way: (text, offset, line, end offset, end line, lines of flaws) of each block."""
-    size, made, flaws = min(size, longest), [], []
+    """What is promised, the slow way: (text, offset, line, end offset, end line, lines of errors) of each block."""
+    size, made, errors = min(size, longest), [], []
     while start < len(data):
         begin = start + 3 if start == 0 and data.startswith(MARK) else start
         first = data.find(b"\n", begin)
         first = len(data) if first < 0 else first
         if first - begin > longest:
             line += 1
-            flaws.append(line)
+            errors.append(line)
             start = min(first + 1, len(data))
             continue
         portions = max(1, -(-(first + 1 - start) // size))
@@ -42,16 +42,16 @@ def plan(data, size, longest, start=0, line=0):
         if not text:
             break
         text += b"" if text.endswith(b"\n") else b"\n"
-        made.append((text, begin, line, cut, line + text.count(b"\n"), flaws))
-        start, line, flaws = cut, line + text.count(b"\n"), []
-    if flaws:
-        made.append((b"", start, line, start, line, flaws))
+        made.append((text, begin, line, cut, line + text.count(b"\n"), errors))
+        start, line, errors = cut, line + text.count(b"\n"), []
+    if errors:
+        made.append((b"", start, line, start, line, errors))
     return made
 
 
 def facts(found):
     return [
-        (b.text.tobytes(), b.offset, b.line, b.end.offset, b.end.line, [flaw.line for flaw in b.flaws]) for b in found
+        (b.text.tobytes(), b.offset, b.line, b.end.offset, b.end.line, [one.line for one in b.errors]) for b in found
     ]
 
 
@@ -147,7 +147,11 @@ class TestLongLines:
         (tmp_path / "data").write_bytes(b"a\n" + b"x" * 50 + b"\nb\n" + b"y" * 51 + b"\n")
         found = list(blocks(Source(tmp_path / "data"), size=16, longest=50))
         name = str(tmp_path / "data")
-        assert [block.flaws for block in found] == [(), (), (Flaw(name, 4, 0, "the line is longer than 50 bytes"),)]
+        assert [block.errors for block in found] == [
+            (),
+            (),
+            (RowError(name, 4, 0, "the line is longer than 50 bytes"),),
+        ]
         assert (found[-1].text.size, found[-1].line, found[-1].end) == (0, 4, Position(0, 107, 4))
 
     def test_one_hundred_megabytes_are_never_kept(self, tmp_path):
@@ -164,8 +168,8 @@ class TestLongLines:
                 texts += block.text.size
                 peaks.append(tracemalloc.get_traced_memory()[1])
                 tracemalloc.reset_peak()
-                if block.flaws:
-                    said = str(block.flaws[0])
+                if block.errors:
+                    said = str(block.errors[0])
         finally:
             tracemalloc.stop()
         assert texts == 6 + 6 * 700_000
@@ -179,7 +183,7 @@ class TestLongLines:
         first, *_ = found = list(blocks(Source(tmp_path / "data")))
         assert first.text.size >= (1 << 24) + 1
         assert sum(block.text.size for block in found) == (1 << 24) + 4
-        assert not any(block.flaws for block in found)
+        assert not any(block.errors for block in found)
 
 
 class TestChangesAndDamage:

@@ -11,7 +11,7 @@ from massart.data.chunk import Chunk
 from massart.data.crossing import check_crossings, crossed
 from massart.data.crossing import crossed_whole as crossed_parts
 from massart.data.formats.text_format import parse_block
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidParameterError
 
 FNV = 16777619
@@ -76,7 +76,7 @@ def expected(chunk: Chunk, crossings: tuple[str, ...], mask: int) -> list[dict[i
 @pytest.mark.parametrize("bits", [6, 18])
 def test_products_are_those_of_plain_loops(crossings, bits):
     text = random_text(np.random.default_rng(3), 60)
-    chunk = parse_block(text, Reading(format="vw", bits=bits, crossings=crossings))
+    chunk = parse_block(text, Schema(format="vw", bits=bits, crossings=crossings))
     wanted = expected(chunk, crossings, (1 << bits) - 1)
     for got, row in zip(rows_of(crossed_whole(chunk)), wanted, strict=True):
         assert got.keys() == row.keys()
@@ -84,7 +84,7 @@ def test_products_are_those_of_plain_loops(crossings, bits):
 
 
 def test_a_colon_crosses_every_namespace():
-    chunk = parse_block(b"1 |a x |b y |c z\n", Reading(format="vw", bits=18, crossings=("a:",)))
+    chunk = parse_block(b"1 |a x |b y |c z\n", Schema(format="vw", bits=18, crossings=("a:",)))
     assert len(rows_of(crossed_whole(chunk))[0]) == 3 + 3
 
 
@@ -95,7 +95,7 @@ def test_columns_are_those_of_vowpal_wabbit(tmp_path):
     options = "-q ab -q aa --cubic aab -b 18 --noconstant --quiet"
     vowpalwabbit.Workspace(f"-d {data} --invert_hash {inverted} {options}").finish()
     theirs = {int(one) for one in re.findall(r"^\w+\^[^:]*:(\d+):", inverted.read_text(), re.M)}
-    chunk = parse_block(data.read_bytes(), Reading(format="vw", bits=18, crossings=("ab", "aa", "aab")))
+    chunk = parse_block(data.read_bytes(), Schema(format="vw", bits=18, crossings=("ab", "aa", "aab")))
     ours = {column for row in rows_of(crossed_whole(chunk)) for column in row}
     assert len(theirs) > 30
     assert ours == theirs
@@ -103,7 +103,7 @@ def test_columns_are_those_of_vowpal_wabbit(tmp_path):
 
 def test_parts_are_the_whole_however_small_the_buffer(monkeypatch):
     text = random_text(np.random.default_rng(5), 50)
-    chunk = parse_block(text, Reading(format="vw", bits=18, crossings=("ab", "abg")))
+    chunk = parse_block(text, Schema(format="vw", bits=18, crossings=("ab", "abg")))
     whole = rows_of(crossed_whole(chunk))
     monkeypatch.setattr(crossing, "_BUFFER", 40)
     parts = [(rows_of(part), part.y.tolist(), part.lines.tolist(), part.tags) for part in crossed(chunk)]
@@ -118,21 +118,21 @@ def test_a_row_with_too_many_products_is_a_flaw_and_the_others_stay(monkeypatch)
     monkeypatch.setattr(crossing, "_LARGEST", 64)
     many = " ".join(f"n{k}" for k in range(40))
     text = f"1 |a x |b y\n1 |a {many} |b {many}\n-1 |a x |b z\n".encode()
-    chunk = parse_block(text, Reading(format="vw", bits=18, crossings=("ab",)))
+    chunk = parse_block(text, Schema(format="vw", bits=18, crossings=("ab",)))
     whole = crossed_whole(chunk)
     assert whole.y.tolist() == [1, -1]
-    assert [(flaw.line, "more than 64 features" in flaw.words) for flaw in whole.flaws] == [(2, True)]
+    assert [(error.line, "more than 64 features" in error.message) for error in whole.errors] == [(2, True)]
 
 
 def test_a_product_too_large_is_a_flaw():
     text = b"1 |a x:1e60 |b y:1e60\n1 |a x |b y\n"
-    whole = crossed_whole(parse_block(text, Reading(format="vw", bits=18, crossings=("ab",))))
+    whole = crossed_whole(parse_block(text, Schema(format="vw", bits=18, crossings=("ab",))))
     assert whole.lines.tolist() == [2]
-    assert [flaw.line for flaw in whole.flaws] == [1]
+    assert [error.line for error in whole.errors] == [1]
 
 
 def test_nothing_to_cross_is_the_chunk_itself():
-    chunk = parse_block(b"1 |a x\n", Reading(format="vw", bits=18))
+    chunk = parse_block(b"1 |a x\n", Schema(format="vw", bits=18))
     assert list(crossed(chunk)) == [chunk]
     assert crossed_whole(chunk) is chunk
 

@@ -14,7 +14,7 @@ from massart.data.chunk import Position
 from massart.data.formats import csv_format
 from massart.data.formats.csv_format import chunks, settle
 from massart.data.io.sources import Source
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 
 whole_records = csv_format._whole_records
 
@@ -25,7 +25,7 @@ def source(tmp_path):
 
 
 def table(rows, seed=0):
-    """A file with a bit of everything: quoted newlines, categories, gaps, flaws."""
+    """A file with a bit of everything: quoted newlines, categories, gaps, errors."""
     rng = np.random.default_rng(seed)
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
@@ -39,17 +39,17 @@ def table(rows, seed=0):
 
 
 def numbers_first(text):
-    """A reading for which "oops" is a flaw."""
-    reading = settle(text, Reading(format="csv", bits=18))
-    return Reading(**{**reading.as_dict(), "categorical": ("text",)})
+    """A reading for which "oops" is a error."""
+    schema = settle(text, Schema(format="csv", bits=18))
+    return Schema(**{**schema.as_dict(), "categorical": ("text",)})
 
 
 def test_workers_do_not_matter(source, monkeypatch):
     monkeypatch.setattr(csv_format, "_whole_records", small_blocks(500))
     given = source(table(2_000))
-    reading = numbers_first(given)
-    one, four = (rows_of(given, reading, workers=workers) for workers in (1, 4))
-    assert one == four == rows_of(given, reading, workers=0)
+    schema = numbers_first(given)
+    one, four = (rows_of(given, schema, workers=workers) for workers in (1, 4))
+    assert one == four == rows_of(given, schema, workers=0)
     assert len(one[0]) > 1_500
     assert len(one[1]) > 100
 
@@ -64,19 +64,19 @@ def small_blocks(size, longest=1 << 24):
 @pytest.mark.parametrize("size", [4, 30, 100, 1_000])
 def test_from_every_position_the_rest_is_the_same(source, monkeypatch, size):
     given = source(table(150)[:-1])
-    reading = numbers_first(given)
-    whole = rows_of(given, reading)
+    schema = numbers_first(given)
+    whole = rows_of(given, schema)
     assert whole[0][-1][0] == table(150).count("\n")
     monkeypatch.setattr(csv_format, "_whole_records", small_blocks(size))
-    assert rows_of(given, reading) == whole
-    ends = [chunk.end for chunk in chunks(given, reading, Position(3), workers=0)]
+    assert rows_of(given, schema) == whole
+    ends = [chunk.end for chunk in chunks(given, schema, Position(3), workers=0)]
     assert all(end.source == 3 for end in ends)
     assert ends[-1] == (3, len(table(150)) - 1, table(150).count("\n"))
     assert len(ends) > 100 or size > 30
     for end in ends:
-        rows, flaws = rows_of(given, reading, end)
+        rows, errors = rows_of(given, schema, end)
         assert rows == [row for row in whole[0] if row[0] > end.line]
-        assert flaws == [flaw for flaw in whole[1] if flaw[0] > end.line]
+        assert errors == [error for error in whole[1] if error[0] > end.line]
 
 
 @settings(max_examples=150, deadline=None)
@@ -91,34 +91,34 @@ def test_where_a_file_is_cut_does_not_matter(tmp_path_factory, parts, size, long
     path = tmp_path_factory.mktemp("cut") / "a.csv"
     path.write_text("1,a\n0,b\n" + "".join(parts), newline="")
     given = Source(path)
-    reading = Reading(format="csv", header=False, separator=",", label="1", columns=("1",), categorical=("1",), bits=18)
+    schema = Schema(format="csv", header=False, separator=",", label="1", columns=("1",), categorical=("1",), bits=18)
 
-    plan = csv_format.plan_for(csv_format.look(given, ","), reading, "a.csv", labelled=True)
+    plan = csv_format.plan_for(csv_format.look(given, ","), schema, "a.csv", labelled=True)
 
     def parsed(start, size):
-        rows, flaws, ends = [], [], []
+        rows, errors, ends = [], [], []
         for block in whole_records(given, start, ",", size=size, longest=longest):
-            chunk = csv_format._chunk("a.csv", block, plan, reading, labelled=True)
+            chunk = csv_format._chunk("a.csv", block, plan, schema, labelled=True)
             rows += zip(chunk.lines.tolist(), chunk.y.tolist(), np.diff(chunk.rows[2]).tolist(), strict=True)
-            flaws += [(flaw.line, flaw.words) for flaw in chunk.flaws]
-            ends.append((chunk.end, len(rows), len(flaws)))
-        return rows, flaws, ends
+            errors += [(error.line, error.message) for error in chunk.errors]
+            ends.append((chunk.end, len(rows), len(errors)))
+        return rows, errors, ends
 
-    rows, flaws, ends = parsed(Position(), 1 << 20)
+    rows, errors, ends = parsed(Position(), 1 << 20)
     small = parsed(Position(), size)
-    assert small[:2] == (rows, flaws)
+    assert small[:2] == (rows, errors)
     for end, before, told in small[2] + ends:
-        assert parsed(end, size)[:2] == (rows[before:], flaws[told:])
+        assert parsed(end, size)[:2] == (rows[before:], errors[told:])
 
 
 @pytest.mark.parametrize("size", [4, 20, 1_000])
 def test_lines_and_records_that_are_too_long(source, monkeypatch, size):
     monkeypatch.setattr(csv_format, "_whole_records", small_blocks(size, longest=20))
-    reading = Reading(format="csv", header=False, separator=",", label="1", columns=("1",), categorical=("1",), bits=18)
+    schema = Schema(format="csv", header=False, separator=",", label="1", columns=("1",), categorical=("1",), bits=18)
 
     def lines(*text):
-        rows, flaws = rows_of(source("\n".join(text) + "\n"), reading)
-        return [row[0] for row in rows], [(line, words.split(":")[0]) for line, _, words in flaws]
+        rows, errors = rows_of(source("\n".join(text) + "\n"), schema)
+        return [row[0] for row in rows], [(line, words.split(":")[0]) for line, _, words in errors]
 
     line, record = "the line is longer than 20 bytes", "the record is longer than 20 bytes"
     quote, fields = "a quote that is not closed, or is followed by text after it was closed", "1 fields where"
@@ -126,9 +126,9 @@ def test_lines_and_records_that_are_too_long(source, monkeypatch, size):
     assert lines('1,"a"', "0," + "b" * 18, "1," + "c" * 19, "0,d") == ([1, 2, 4], [(3, line)])
     assert lines('1,"a"', f'0,"{"b" * 16}"', f'1,"{"c" * 17}"', "0,d") == ([1, 2, 4], [(3, line)])
     # A field does not go on behind a line that is gone.
-    rows, flaws = lines("1,a", '0,"x', "b" * 30, 'y"', "1,c")
+    rows, errors = lines("1,a", '0,"x', "b" * 30, 'y"', "1,c")
     assert rows == [1, 5]
-    assert flaws == [(2, quote), (3, line), (4, f"{fields} 2 columns are expected")]
+    assert errors == [(2, quote), (3, line), (4, f"{fields} 2 columns are expected")]
     # Flaws are told once, although the text behind them is cut.
     assert lines("b" * 30, '1,"a"', '0,"x', 'y"', "1,c") == ([2, 3, 5], [(1, line)])
     # A record of short lines is left out up to the line in which it is too long.
@@ -141,9 +141,9 @@ def test_quotes_that_are_never_closed_do_not_swallow_the_file(source):
     lines[100_000] = '1,"7,y'
     lines[199_999] = '1,7,"y'
     given = source("y,a,text\n" + "\n".join(lines) + "\n")
-    rows, flaws = rows_of(given, workers=2)
+    rows, errors = rows_of(given, workers=2)
     assert len(rows) == 199_997
-    assert [flaw[:2] for flaw in flaws] == [(7, "text"), (100_002, "a"), (200_001, "text")]
+    assert [error[:2] for error in errors] == [(7, "text"), (100_002, "a"), (200_001, "text")]
 
 
 def test_compressed_files(tmp_path, source):
@@ -156,7 +156,7 @@ def test_compressed_files(tmp_path, source):
 def test_rows_are_what_the_csv_module_reads(source):
     text = table(500)
     given = source(text)
-    rows, flaws = rows_of(given, numbers_first(given))
+    rows, errors = rows_of(given, numbers_first(given))
     read = [row for row in csv.reader(io.StringIO(text.replace('1,2,"open\n', ""), newline="")) if row][1:]
     expected = []
     for y, a, words, b in read:
@@ -169,4 +169,4 @@ def test_rows_are_what_the_csv_module_reads(source):
             entries[hashed("b")] = float(b)
         expected.append((1 if y == "1" else -1, entries))
     assert [(y, entries) for _, y, _, entries in rows] == expected
-    assert len(flaws) == text.count("open\n") + sum(a.startswith("oops") for _, a, _, _ in read)
+    assert len(errors) == text.count("open\n") + sum(a.startswith("oops") for _, a, _, _ in read)

@@ -1,4 +1,4 @@
-"""CSV files: what is found out by a look at them, their rows and their flaws; complete readings and other files."""
+"""CSV files: what is found out by a look at them, their rows and their errors; complete readings and other files."""
 
 import pytest
 from csv_cases import file_maker, hashed, rows_of
@@ -6,10 +6,10 @@ from csv_cases import file_maker, hashed, rows_of
 from massart.data.chunk import Position
 from massart.data.formats.csv_format import chunks, settle
 from massart.data.names import name_hash
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError
 
-CSV = Reading(format="csv")
+CSV = Schema(format="csv")
 
 
 @pytest.fixture
@@ -29,9 +29,9 @@ def test_separators_are_found_and_quotes_respected(source, separator):
 
 def test_a_separator_that_is_given_is_kept(source):
     given = source("y;a,b\n1;2,3\n")
-    assert settle(given, Reading(format="csv", separator=";")).columns == ("a,b",)
+    assert settle(given, Schema(format="csv", separator=";")).columns == ("a,b",)
     with pytest.raises(InvalidParameterError, match="choose comma, tab, semicolon"):
-        settle(given, Reading(format="csv", separator="x"))
+        settle(given, Schema(format="csv", separator="x"))
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,9 @@ def test_whether_there_is_a_line_of_names(source, text, header):
 def test_asking_for_a_name_makes_a_header(source):
     text = "colour,size,44\nred,big,1\nblue,big,0\nred,size,1\n"
     assert not settle(source(text), CSV, labelled=False).header
-    assert settle(source(text), Reading(format="csv", label="3", ignore=("size",))).header
-    assert settle(source(text), Reading(format="csv", label="-1", categorical=("colour",))).header
-    assert settle(source(text), Reading(format="csv", label="44", header=True)).header
+    assert settle(source(text), Schema(format="csv", label="3", ignore=("size",))).header
+    assert settle(source(text), Schema(format="csv", label="-1", categorical=("colour",))).header
+    assert settle(source(text), Schema(format="csv", label="44", header=True)).header
 
 
 def test_names_of_columns(source):
@@ -83,7 +83,7 @@ def test_names_of_columns(source):
     ],
 )
 def test_the_label_column(source, text, asked, label):
-    assert settle(source(text), Reading(format="csv", label=asked)).label == label
+    assert settle(source(text), Schema(format="csv", label=asked)).label == label
 
 
 def test_a_label_column_that_is_not_there(source):
@@ -91,28 +91,28 @@ def test_a_label_column_that_is_not_there(source):
     with pytest.raises(InvalidDataError, match=r"'age', 'size', 'town'.*--label"):
         settle(given, CSV)
     with pytest.raises(InvalidDataError, match=r"no column 'twon' .*did you mean 'town'"):
-        settle(given, Reading(format="csv", label="twon"))
+        settle(given, Schema(format="csv", label="twon"))
     with pytest.raises(InvalidDataError, match="no column '4'"):
-        settle(given, Reading(format="csv", label="4"))
+        settle(given, Schema(format="csv", label="4"))
     with pytest.raises(InvalidDataError, match="no column 'nmae'"):
-        settle(given, Reading(format="csv", label="age", ignore=("nmae",)))
+        settle(given, Schema(format="csv", label="age", ignore=("nmae",)))
 
 
 def test_kinds_of_columns(source):
     text = "y,number,gaps,text,digits\n1,1.5,NA,7,8\n0,-2e3,4,seven,9\n"
     found = settle(source(text), CSV)
     assert (found.categorical, found.bits, found.features) == (("text",), 18, None)
-    found = settle(source(text), Reading(format="csv", ignore=("text",)))
+    found = settle(source(text), Schema(format="csv", ignore=("text",)))
     assert (found.categorical, found.bits, found.features, found.columns) == ((), None, 3, ("number", "gaps", "digits"))
-    found = settle(source(text), Reading(format="csv", ignore=("text",), categorical=("digits",), bits=20))
+    found = settle(source(text), Schema(format="csv", ignore=("text",), categorical=("digits",), bits=20))
     assert (found.categorical, found.bits) == (("digits",), 20)
-    found = settle(source(text), Reading(format="csv", ignore=("4",), crossings=("nd",)))
+    found = settle(source(text), Schema(format="csv", ignore=("4",), crossings=("nd",)))
     assert (found.categorical, found.bits) == ((), 18)
     with pytest.raises(InvalidDataError, match="no column is left"):
         settle(source("y\n1\n0\n"), CSV)
     with pytest.raises(InvalidDataError, match="4 columns of features, more than 3"):
-        settle(source("y,a,b,c,d\n1,2,3,4,5\n"), Reading(format="csv", features=3))
-    assert settle(source("y,a,b,c,d\n1,2,3,x,5\n"), Reading(format="csv", features=3)).bits == 18
+        settle(source("y,a,b,c,d\n1,2,3,4,5\n"), Schema(format="csv", features=3))
+    assert settle(source("y,a,b,c,d\n1,2,3,x,5\n"), Schema(format="csv", features=3)).bits == 18
 
 
 def test_text_labels(source):
@@ -145,9 +145,9 @@ def test_wide_files_are_looked_at_long_enough(source):
     given = source(f"{names}\n{numbers}\n")
     found = settle(given, CSV)
     assert found.features == 100_000
-    (row,), flaws = rows_of(given, found)
+    (row,), errors = rows_of(given, found)
     assert len(row[3]) == 100_000
-    assert flaws == []
+    assert errors == []
 
 
 # Rows.
@@ -155,9 +155,9 @@ def test_wide_files_are_looked_at_long_enough(source):
 
 def test_numbers_are_counted(source):
     text = b"\xef\xbb\xbfa,y,b\r\n 1.5 ,1,0\r\n\r\n,-1,\t2e1\r\nNA,0,-\n7,1.0,-0"
-    rows, flaws = rows_of(source(text))
+    rows, errors = rows_of(source(text))
     assert rows == [(2, 1, 1.0, {0: 1.5}), (4, -1, 1.0, {1: 20.0}), (5, -1, 1.0, {}), (6, 1, 1.0, {0: 7.0})]
-    assert flaws == []
+    assert errors == []
 
 
 def test_features_without_names_are_numbered_as_in_svmlight(source):
@@ -170,9 +170,9 @@ def test_features_without_names_are_numbered_as_in_svmlight(source):
 
 def test_categories_are_hashed(source):
     text = 'y,age,town\n1,31,Ulm\n0,,"Bad ""Aibling"",\nS\xfcd"\n1,54,89073\n0,2,NA\n1,3,""\n'
-    rows, flaws = rows_of(source(text), bits=20)
+    rows, errors = rows_of(source(text), bits=20)
     age = hashed("age", bits=20)
-    assert flaws == []
+    assert errors == []
     assert [row[0] for row in rows] == [2, 3, 5, 6, 7]
     assert [row[3] for row in rows] == [
         {age: 31.0, hashed("town", "Ulm", 20): 1.0},
@@ -193,34 +193,34 @@ def test_columns_that_collide_are_added_up(source):
 
 
 def test_weights(source):
-    rows, flaws = rows_of(source("y,w,a\n1,2.5,3\n0,0,4\n1,-1,5\n1,1e60,6\n1,,7\n"), weight="w")
+    rows, errors = rows_of(source("y,w,a\n1,2.5,3\n0,0,4\n1,-1,5\n1,1e60,6\n1,,7\n"), weight="w")
     assert rows == [(2, 1, 2.5, {0: 3.0}), (3, -1, 0.0, {0: 4.0})]
-    assert [(line, column) for line, column, _ in flaws] == [(4, "w"), (5, "w"), (6, "w")]
+    assert [(line, column) for line, column, _ in errors] == [(4, "w"), (5, "w"), (6, "w")]
 
 
 def test_weights_that_are_all_one_are_none(source):
     given = source("y,w,a\n1,1,3\n0,1.0,4\n")
-    (chunk,) = chunks(given, settle(given, Reading(format="csv", weight="w")), Position(), workers=0)
+    (chunk,) = chunks(given, settle(given, Schema(format="csv", weight="w")), Position(), workers=0)
     assert chunk.weight.size == 0
 
 
 def test_labels(source):
     given = "a,y\n1,yes\n2,no\n3,maybe\n4,NA\n5,\n6, yes \n"
-    rows, flaws = rows_of(source(given), labels=("no", "yes"))
+    rows, errors = rows_of(source(given), labels=("no", "yes"))
     assert [(line, y) for line, y, _, _ in rows] == [(2, 1), (3, -1), (7, 1)]
-    assert [(line, column) for line, column, _ in flaws] == [(4, "y"), (5, "y"), (6, "y")]
-    assert "'maybe' is not one of two: it may be 'no' or 'yes'" in flaws[0][2]
-    rows, flaws = rows_of(source(given), labels=("no", "yes"), labelled=False)
+    assert [(line, column) for line, column, _ in errors] == [(4, "y"), (5, "y"), (6, "y")]
+    assert "'maybe' is not one of two: it may be 'no' or 'yes'" in errors[0][2]
+    rows, errors = rows_of(source(given), labels=("no", "yes"), labelled=False)
     assert [y for _, y, _, _ in rows] == [1, -1, 0, 0, 0, 1]
-    assert flaws == []
+    assert errors == []
     rows, _ = rows_of(source("a,y\n1,2\n2,1\n3,2.0\n4,0\n"), labels=("1", "2"))
     assert [(line, y) for line, y, _, _ in rows] == [(2, 1), (3, -1), (4, 1)]
 
 
 def test_crossings_get_the_first_byte_of_the_name(source):
     given = source("y,age,city\n1,2,Ulm\n0,,Bonn\n")
-    reading = settle(given, Reading(format="csv", crossings=("ac",)))
-    (chunk,) = chunks(given, reading, Position(), workers=0)
+    schema = settle(given, Schema(format="csv", crossings=("ac",)))
+    (chunk,) = chunks(given, schema, Position(), workers=0)
     assert chunk.spaces.tobytes() == b"acc"
     assert chunk.crossings == ("ac",)
 
@@ -231,11 +231,11 @@ def test_flaws_say_where_and_what(source):
         '1,"2"3,1\n1,2,"1\n1,\0,1\n1,2,0\n'
     )
     given = source(text)
-    rows, flaws = rows_of(
-        given, Reading(format="csv", header=True, separator=",", label="y", columns=("a", "b"), features=2)
+    rows, errors = rows_of(
+        given, Schema(format="csv", header=True, separator=",", label="y", columns=("a", "b"), features=2)
     )
     assert [row[0] for row in rows] == [2, 13]
-    assert [flaw[:2] for flaw in flaws] == [
+    assert [error[:2] for error in errors] == [
         (3, "b"), (4, 0), (5, 0), (6, "b"), (7, "a"), (8, "y"), (9, "y"), (10, "b"), (11, "y"), (12, 0),
     ]  # fmt: skip
     expected = [
@@ -250,7 +250,7 @@ def test_flaws_say_where_and_what(source):
         "a quote that is not closed",
         "NUL",
     ]
-    for (_, _, words), part in zip(flaws, expected, strict=True):
+    for (_, _, words), part in zip(errors, expected, strict=True):
         assert part in words
 
 
@@ -258,38 +258,38 @@ def test_flaws_say_where_and_what(source):
 
 
 def test_columns_are_found_by_name_in_other_files(source):
-    reading = settle(source("a,y,town,w\n1,1,Ulm,2\n2,0,Bonn,1\n"), Reading(format="csv", weight="w"))
+    schema = settle(source("a,y,town,w\n1,1,Ulm,2\n2,0,Bonn,1\n"), Schema(format="csv", weight="w"))
     other = source("id,town,a\n7,Ulm,5\n8,Bonn,6\n")
-    assert settle(other, reading, labelled=False) == reading
-    rows, _ = rows_of(other, reading, labelled=False)
+    assert settle(other, schema, labelled=False) == schema
+    rows, _ = rows_of(other, schema, labelled=False)
     assert rows == [
         (2, 0, 1.0, {hashed("town", "Ulm"): 1.0, hashed("a"): 5.0}),
         (3, 0, 1.0, {hashed("town", "Bonn"): 1.0, hashed("a"): 6.0}),
     ]
     with pytest.raises(InvalidDataError, match="no column 'a'"):
-        settle(source("id,town\n7,Ulm\n"), reading, labelled=False)
+        settle(source("id,town\n7,Ulm\n"), schema, labelled=False)
     with pytest.raises(InvalidDataError, match="no column 'y'"):
-        settle(other, reading)
+        settle(other, schema)
     with pytest.raises(InvalidDataError, match="several columns are called 'a'"):
-        settle(source("a,town,a\n7,Ulm,8\n"), reading, labelled=False)
-    assert settle(source("a,town,b,b\n7,Ulm,8,9\n"), reading, labelled=False) == reading
+        settle(source("a,town,a\n7,Ulm,8\n"), schema, labelled=False)
+    assert settle(source("a,town,b,b\n7,Ulm,8,9\n"), schema, labelled=False) == schema
     counted = settle(source("a,y,b\n1,1,2\n"), CSV)
     rows, _ = rows_of(source("b,y,a\n3,1,4\n"), counted)
     assert rows == [(2, 1, 1.0, {1: 3.0, 0: 4.0})]
 
 
 def test_files_without_names_may_lack_the_label(source):
-    reading = settle(source("1,9,5,2,6\n0,9,7,3,8\n"), Reading(format="csv", ignore=("2",), weight="4"))
-    assert (reading.columns, reading.label, reading.weight, reading.ignore) == (("1", "2"), "1", "4", ("2",))
+    schema = settle(source("1,9,5,2,6\n0,9,7,3,8\n"), Schema(format="csv", ignore=("2",), weight="4"))
+    assert (schema.columns, schema.label, schema.weight, schema.ignore) == (("1", "2"), "1", "4", ("2",))
     for text, weight, y in [("1,9,5,2,6\n", 2.0, 1), ("9,5,2,6\n", 2.0, 0), ("5,6\n", 1.0, 0)]:
-        assert settle(source(text), reading, labelled=False) == reading
-        assert rows_of(source(text), reading, labelled=False)[0] == [(1, y, weight, {0: 5.0, 1: 6.0})]
-    assert rows_of(source("1,2\n1,2\n1,9,5,2,6\n"), reading)[0] == [(3, 1, 2.0, {0: 5.0, 1: 6.0})]
+        assert settle(source(text), schema, labelled=False) == schema
+        assert rows_of(source(text), schema, labelled=False)[0] == [(1, y, weight, {0: 5.0, 1: 6.0})]
+    assert rows_of(source("1,2\n1,2\n1,9,5,2,6\n"), schema)[0] == [(3, 1, 2.0, {0: 5.0, 1: 6.0})]
     with pytest.raises(InvalidDataError, match="has 4 columns where 5 are expected"):
-        settle(source("9,5,2,6\n"), reading)
+        settle(source("9,5,2,6\n"), schema)
 
 
 def test_an_empty_file_among_others_has_no_rows(source):
-    reading = settle(source("a,y\n1,1\n"), CSV)
-    assert rows_of(source(""), reading) == ([], [])
-    assert rows_of(source("a,y\n"), reading) == ([], [])
+    schema = settle(source("a,y\n1,1\n"), CSV)
+    assert rows_of(source(""), schema) == ([], [])
+    assert rows_of(source("a,y\n"), schema) == ([], [])

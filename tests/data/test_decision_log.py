@@ -208,7 +208,7 @@ def test_a_log_is_written_whole_or_not_at_all(tmp_path):
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
-    from massart.data.decisions.table import parquet as decision_parquet
+    from massart.data.decisions import parquet as decision_parquet
 
     monkeypatch.setattr(decision_parquet.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match="pip install"):

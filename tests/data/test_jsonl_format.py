@@ -1,4 +1,4 @@
-"""JSON lines: fields to hashed features, flaws with line and column, positions, and the same rows as in Parquet."""
+"""JSON lines: fields to hashed features, errors with line and column, positions, and the same rows as in Parquet."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ from massart.data.formats.jsonl_format import chunks, settle
 from massart.data.io.blocks import Block
 from massart.data.io.sources import Source
 from massart.data.names import name_hash
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 
 
@@ -30,9 +30,9 @@ def features(tmp_path, text, **how):
     """The row of one object, given as JSON without its label."""
     (tmp_path / "a.jsonl").write_text('{"label": 1, ' + text + "}\n")
     source = Source(tmp_path / "a.jsonl")
-    reading = settle(source, Reading(**how))
-    (chunk,) = chunks(source, reading, Position())
-    assert not chunk.flaws, chunk.flaws
+    schema = settle(source, Schema(**how))
+    (chunk,) = chunks(source, schema, Position())
+    assert not chunk.errors, chunk.errors
     return dict(zip(chunk.rows[1].tolist(), chunk.rows[0].tolist(), strict=True))
 
 
@@ -86,8 +86,8 @@ def test_what_is_remembered_of_names_is_right_in_every_place(tmp_path):
     text = json.dumps(row)[:-1] + ', "a": 2.0}\n'
     (tmp_path / "a.jsonl").write_text(3 * text)
     source = Source(tmp_path / "a.jsonl")
-    reading = settle(source, Reading(ignore=("id",), categorical=("code",)))
-    rows, y, *_ = read_all(jsonl_format, source, reading)
+    schema = settle(source, Schema(ignore=("id",), categorical=("code",)))
+    rows, y, *_ = read_all(jsonl_format, source, schema)
     wanted = {column(name, "u"): value for name, value in row["u"].items()}
     wanted |= {column("code", value="3"): 1.0, column("b"): 1.0, column("a"): 2.0}
     assert [list(row.items()) for row in rows] == 3 * [list(wanted.items())]
@@ -97,9 +97,9 @@ def test_what_is_remembered_of_names_is_right_in_every_place(tmp_path):
 def test_the_same_rows_as_in_parquet(tmp_path):
     rows = mixed_rows(300)
     mine, theirs = write_lines(rows, tmp_path / "a.jsonl"), write_table(mixed_table(rows), tmp_path / "a.parquet")
-    reading = settle(mine, Reading())
-    found = read_all(jsonl_format, mine, reading)
-    other = read_all(arrow_format, theirs, arrow_format.settle(theirs, Reading()))
+    schema = settle(mine, Schema())
+    found = read_all(jsonl_format, mine, schema)
+    other = read_all(arrow_format, theirs, arrow_format.settle(theirs, Schema()))
     assert [list(row.items()) for row in found[0]] == [list(row.items()) for row in other[0]]
     assert found[1:4] == other[1:4]
     wanted = [hashed({name: value for name, value in row.items() if name != "y"}) for row in rows]
@@ -109,15 +109,15 @@ def test_the_same_rows_as_in_parquet(tmp_path):
 def test_namespaces_are_told_for_crossings(tmp_path):
     rows = [{"y": 1, "a": 1, "user": {"b": 2}, "v": [3], "tags": ["t"], "été": {"c": 4}}]
     source = write_lines(rows, tmp_path / "a.jsonl")
-    (chunk,) = chunks(source, settle(source, Reading(crossings=("uv",))), Position())
+    (chunk,) = chunks(source, settle(source, Schema(crossings=("uv",))), Position())
     assert (chunk.spaces.tobytes(), chunk.crossings) == (b" uv \xc3", ("uv",))
-    (chunk,) = chunks(source, settle(source, Reading()), Position())
+    (chunk,) = chunks(source, settle(source, Schema()), Position())
     assert chunk.spaces.size == 0
     source = write_lines([{"y": 1, "a": 0.5, "b": {"c": 1.5}}] * 2, tmp_path / "a.jsonl")
-    (chunk,) = chunks(source, settle(source, Reading(crossings=("ab",))), Position())
+    (chunk,) = chunks(source, settle(source, Schema(crossings=("ab",))), Position())
     assert chunk.spaces.tobytes() == b" b b"
     source = write_lines([{"y": 1} | {name: {"x": 1, "y": 1} for name in "abcdef"}], tmp_path / "a.jsonl")
-    (chunk,) = chunks(source, settle(source, Reading(crossings=("ab",), bits=1)), Position())
+    (chunk,) = chunks(source, settle(source, Schema(crossings=("ab",), bits=1)), Position())
     first = {}
     for name in "abcdef":
         for inner in "xy":
@@ -168,35 +168,35 @@ def test_flaws(tmp_path):
         lines += [line[:-1] + b', "w": 1}' if line[-1:] == b"}" and b'"w"' not in line else line, b" ", good]
     (tmp_path / "a.jsonl").write_bytes(b"\r\n".join(lines))
     source = Source(tmp_path / "a.jsonl")
-    rows, y, weight, numbers, flaws, ends = read_all(jsonl_format, source, Reading(label="y", weight="w", bits=18))
+    rows, y, weight, numbers, errors, ends = read_all(jsonl_format, source, Schema(label="y", weight="w", bits=18))
     assert numbers == list(range(1, len(lines) + 1, 3))
     assert (rows, y, weight) == ([{column("a"): 1.0}] * len(rows), [1] * len(rows), [2.5] * len(rows))
-    assert [flaw.line for flaw in flaws] == list(range(2, len(lines) + 1, 3))
-    for flaw, (line, place, words) in zip(flaws, FLAWED, strict=True):
-        assert flaw.words.startswith(words), line
-        assert flaw.source == source.name
+    assert [error.line for error in errors] == list(range(2, len(lines) + 1, 3))
+    for error, (line, place, words) in zip(errors, FLAWED, strict=True):
+        assert error.message.startswith(words), line
+        assert error.source == source.name
         if b'"w"' in line or not line.endswith(b"}"):
-            assert flaw.column == place, line
+            assert error.column == place, line
     assert ends[-1] == Position(0, source.size, len(lines))
 
 
 def test_columns_of_flaws_are_bytes_of_the_line():
     for line, place, _ in FLAWED:
         block = Block(np.frombuffer(line + b"\n", np.uint8), 0, 0, Position(0, 1, 1))
-        reading = Reading(label="y", weight="w" if b'"w"' in line else None, bits=18)
-        (flaw,) = jsonl_format._Parser("x", reading, labelled=True).chunk(block).flaws
-        assert flaw.column == place, line
+        schema = Schema(label="y", weight="w" if b'"w"' in line else None, bits=18)
+        (error,) = jsonl_format._Parser("x", schema, labelled=True).chunk(block).errors
+        assert error.column == place, line
 
 
 def test_prediction_needs_no_label(tmp_path):
     rows = [{"y": 1, "a": 1}, {"a": 2}, {"y": "other", "a": 3}, {"y": [1], "a": 4}]
     source = write_lines(rows, tmp_path / "a.jsonl")
-    reading = Reading(label="y", bits=18)
-    assert settle(source, reading, labelled=False) == reading
-    found, y, *_, flaws, _ = read_all(jsonl_format, source, reading, labelled=False)
+    schema = Schema(label="y", bits=18)
+    assert settle(source, schema, labelled=False) == schema
+    found, y, *_, errors, _ = read_all(jsonl_format, source, schema, labelled=False)
     assert y == [1, 0, 0, 0]
     assert [row[column("a")] for row in found] == [1, 2, 3, 4]
-    assert flaws == []
+    assert errors == []
 
 
 @pytest.mark.parametrize(
@@ -211,36 +211,36 @@ def test_prediction_needs_no_label(tmp_path):
 )
 def test_labels(tmp_path, labels, asked, wanted):
     source = write_lines([{"Target": label, "a": 1} for label in labels], tmp_path / "a.jsonl")
-    reading = settle(source, Reading(labels=asked))
-    assert reading.label == "Target"
-    assert read_all(jsonl_format, source, reading)[1] == wanted
+    schema = settle(source, Schema(labels=asked))
+    assert schema.label == "Target"
+    assert read_all(jsonl_format, source, schema)[1] == wanted
 
 
 def test_settling(tmp_path):
     source = write_lines([{"a": 1}, {"b": 2, "y": 1}, {"label": 1}], tmp_path / "a.jsonl")
-    reading = settle(source, Reading())
-    assert (reading.label, reading.bits) == ("label", 18)
-    assert settle(source, Reading(label="b", bits=5)).bits == 5
+    schema = settle(source, Schema())
+    assert (schema.label, schema.bits) == ("label", 18)
+    assert settle(source, Schema(label="b", bits=5)).bits == 5
     with pytest.raises(InvalidDataError, match=r"no column 'labels' .*did you mean 'label'"):
-        settle(source, Reading(label="labels"))
+        settle(source, Schema(label="labels"))
     with pytest.raises(InvalidDataError, match=r"which field is the label.*'a'.*--label"):
-        settle(write_lines([{"a": 1}], tmp_path / "b.jsonl"), Reading())
+        settle(write_lines([{"a": 1}], tmp_path / "b.jsonl"), Schema())
     (tmp_path / "b.jsonl").write_text("x,y\n1,2\n")
     with pytest.raises(InvalidDataError, match=r"which field is the label.*none that could be read"):
-        settle(Source(tmp_path / "b.jsonl"), Reading())
+        settle(Source(tmp_path / "b.jsonl"), Schema())
     with pytest.raises(InvalidDataError, match=r"3 \('a', 'b', 'c'\).*--labels"):
-        settle(write_lines([{"y": one} for one in "abc"], tmp_path / "b.jsonl"), Reading())
+        settle(write_lines([{"y": one} for one in "abc"], tmp_path / "b.jsonl"), Schema())
     with pytest.raises(InvalidDataError, match="columns were counted"):
-        settle(source, Reading(columns=("a",), features=1), labelled=False)
+        settle(source, Schema(columns=("a",), features=1), labelled=False)
     (tmp_path / "empty.jsonl").write_bytes(b"")
     empty = Source(tmp_path / "empty.jsonl")
-    assert read_all(jsonl_format, empty, settle(empty, Reading()))[0] == []
+    assert read_all(jsonl_format, empty, settle(empty, Schema()))[0] == []
 
 
 def test_labels_are_found_in_a_file_that_is_sorted(tmp_path):
     count = 3 * jsonl_format._HEAD_LINES
     source = write_lines([{"y": "a"}] * count + [{"y": "b"}], tmp_path / "a.jsonl")
-    assert settle(source, Reading()).labels == ("a", "b")
+    assert settle(source, Schema()).labels == ("a", "b")
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
@@ -252,17 +252,17 @@ def test_reading_goes_on_from_the_end_of_any_chunk(tmp_path, monkeypatch, name):
     text = "\n".join(lines).encode()
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     source = Source(tmp_path / name)
-    reading = settle(source, Reading())
-    whole = read_all(jsonl_format, source, reading, Position(4), workers=0)
+    schema = settle(source, Schema())
+    whole = read_all(jsonl_format, source, schema, Position(4), workers=0)
     assert len(whole[0]) == 98
     assert len(whole[-1]) > 5
     for end in whole[-1]:
         assert end.source == 4
-        rest = read_all(jsonl_format, source, reading, end)
+        rest = read_all(jsonl_format, source, schema, end)
         for mine, other in zip(rest[:4], whole[:4], strict=True):
             assert mine == other[len(other) - len(mine) :]
         assert rest[3] == [line for line in whole[3] if line > end.line]
-        assert rest[4] == [flaw for flaw in whole[4] if flaw.line > end.line]
+        assert rest[4] == [error for error in whole[4] if error.line > end.line]
         assert rest[5] == [one for one in whole[5] if one.line > end.line]
 
 
@@ -273,7 +273,7 @@ def test_a_pipe_can_be_looked_at_and_then_read(tmp_path):
     writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(content,))
     writer.start()
     source = Source(tmp_path / "pipe")
-    assert len(read_all(jsonl_format, source, settle(source, Reading()))[0]) == 50
+    assert len(read_all(jsonl_format, source, settle(source, Schema()))[0]) == 50
     writer.join()
 
 
@@ -343,8 +343,8 @@ def test_any_object_agrees_with_a_slow_reference(row, bits):
     wanted = {place: number for place, number in wanted.items() if number != 0}
     twice = (json.dumps({"y": 1} | row).encode() + b"\n") * 2  # names are remembered from the first row on
     block = Block(np.frombuffer(twice, np.uint8), 0, 0, Position(0, 1, 2))
-    chunk = jsonl_format._Parser("x", Reading(label="y", bits=bits), labelled=True).chunk(block)
-    assert not chunk.flaws
+    chunk = jsonl_format._Parser("x", Schema(label="y", bits=bits), labelled=True).chunk(block)
+    assert not chunk.errors
     assert list(zip(chunk.rows[1].tolist(), chunk.rows[0].tolist(), strict=True)) == 2 * list(wanted.items())
     assert chunk.rows[2].tolist() == [0, len(wanted), 2 * len(wanted)]
 
@@ -354,5 +354,5 @@ def test_any_object_agrees_with_a_slow_reference(row, bits):
 def test_any_bytes_are_a_row_a_flaw_or_blank(line):
     text = line.replace(b"\n", b" ") + b"\n"
     block = Block(np.frombuffer(text, np.uint8), 0, 0, Position(0, 1, 1))
-    chunk = jsonl_format._Parser("x", Reading(label="y", bits=18), labelled=False).chunk(block)
-    assert len(chunk) + len(chunk.flaws) == (0 if text.isspace() else 1)
+    chunk = jsonl_format._Parser("x", Schema(label="y", bits=18), labelled=False).chunk(block)
+    assert len(chunk) + len(chunk.errors) == (0 if text.isspace() else 1)

@@ -13,7 +13,7 @@ import pytest
 from massart.data import read
 from massart.data.io.sources import Source
 from massart.data.reader import Reader
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 
 FORMATS = ("svmlight", "vw", "csv", "jsonl", "parquet", "arrow", "npy")
@@ -57,14 +57,14 @@ def signs(reader):
 )
 def test_two_numbers(form, labels, found, expected, tmp_path):
     reader = read(write(tmp_path, form, labels))
-    assert reader.reading.labels == found
+    assert reader.schema.labels == found
     assert signs(reader) == expected
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "arrow"])
 def test_two_words(form, tmp_path):
     reader = read(write(tmp_path, form, ["spam", "ham", "spam"]))
-    assert (reader.reading.labels, signs(reader)) == (("ham", "spam"), [1, -1, 1])
+    assert (reader.schema.labels, signs(reader)) == (("ham", "spam"), [1, -1, 1])
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -78,47 +78,51 @@ def test_more_than_two_are_refused_with_the_labels_and_the_option(form, tmp_path
     reader = read(path, labels=("3", "7"), strict=False)
     (chunk,) = reader
     assert chunk.y.tolist() == [-1, 1]
-    assert sorted(flaw.label for flaw in chunk.flaws) == ["1", "10", "2", "4", "5", "6", "8", "9"]
+    assert sorted(error.label for error in chunk.errors) == ["1", "10", "2", "4", "5", "6", "8", "9"]
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_one_that_is_neither_among_the_usual_ones_is_left_out(form, tmp_path):
     reader = read(write(tmp_path, form, [1, -1, 3, 1]), strict=False)
     (chunk,) = reader
-    assert (reader.reading.labels, chunk.y.tolist(), [flaw.label for flaw in chunk.flaws]) == (None, [1, -1, 1], ["3"])
+    assert (reader.schema.labels, chunk.y.tolist(), [error.label for error in chunk.errors]) == (
+        None,
+        [1, -1, 1],
+        ["3"],
+    )
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_reading_that_is_settled_stays_so(form, tmp_path):
     path = write(tmp_path, form, [1, 2, 1])
-    reader = Reader([Source(path)], Reading(), find_labels=False)
-    assert reader.reading.labels is None
+    reader = Reader([Source(path)], Schema(), find_labels=False)
+    assert reader.schema.labels is None
     (chunk,) = reader
-    assert (chunk.y.tolist(), [flaw.label for flaw in chunk.flaws]) == ([1, 1], ["2"])
+    assert (chunk.y.tolist(), [error.label for error in chunk.errors]) == ([1, 1], ["2"])
 
 
 def test_what_is_no_label_is_not_counted_as_one(tmp_path):
     path = tmp_path / "a.svm"
     path.write_text("1 1:1\n3:1 4:1\nspam 1:1\n-1 1:2\n")
     (chunk,) = read(path, strict=False)
-    assert [flaw.label for flaw in chunk.flaws] == [None, "spam"]
+    assert [error.label for error in chunk.errors] == [None, "spam"]
     path = tmp_path / "a.csv"
     path.write_text("y,a\n1,1\nNA,2\n,3\nspam,4\n0,5\n")
     (chunk,) = read(path, strict=False, labels=("0", "1"))
-    assert [flaw.label for flaw in chunk.flaws] == [None, None, "spam"]
+    assert [error.label for error in chunk.errors] == [None, None, "spam"]
 
 
 def test_labels_of_vw_text(tmp_path):
     path = tmp_path / "a.vw"
     path.write_text("2 1.5 'tag |f a\n1 2|f a\n 1 |f b\nwhat\t2 |f a\n|f 1 3\n3|f a\n'7 |f a\n")
     reader = read(path)  # 3 and 7 are tags
-    assert (reader.reading.labels, signs(reader)) == (("1", "2"), [1, -1, -1, 1, 0, 0, 0])
+    assert (reader.schema.labels, signs(reader)) == (("1", "2"), [1, -1, -1, 1, 0, 0, 0])
 
 
 def test_the_second_label_may_come_late(tmp_path):
     path = tmp_path / "a.svm"
     path.write_text("1 1:1\n" * 20_000 + "2 1:1\n" * 20_000)  # more than the 64 kB that are looked at first
-    assert read(path).reading.labels == ("1", "2")
+    assert read(path).schema.labels == ("1", "2")
 
 
 def test_a_pipe_is_understood_like_the_file(tmp_path):

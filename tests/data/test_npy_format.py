@@ -14,7 +14,7 @@ from massart.data.chunk import Position
 from massart.data.formats import arrow_format, npy_format
 from massart.data.formats.npy_format import chunks, settle
 from massart.data.io.sources import Source
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 
 RANDOM = np.random.default_rng(0)
@@ -44,11 +44,11 @@ def labelled_rows(count=23, width=11, dtype=np.float64):
 def test_every_type_in_every_order(tmp_path, few_rows, name, order, dtype):
     X = labelled_rows().astype(dtype)
     source = save(tmp_path / name, np.array(X, order=order))
-    reading = settle(source, Reading())
-    assert (reading.label, reading.features, reading.bits) == ("1", 10, None)
-    assert reading.columns == tuple(map(str, range(1, 11)))
+    schema = settle(source, Schema())
+    assert (schema.label, schema.features, schema.bits) == ("1", 10, None)
+    assert schema.columns == tuple(map(str, range(1, 11)))
     for workers in (0, 3):
-        found = list(chunks(source, reading, Position(), workers=workers))
+        found = list(chunks(source, schema, Position(), workers=workers))
         assert [len(chunk) for chunk in found] == [5, 5, 5, 5, 3]
         rows = np.concatenate([chunk.rows for chunk in found])
         assert rows.dtype == (np.float32 if dtype[-2:] == "f4" else np.float64)
@@ -61,48 +61,48 @@ def test_which_column_is_what(tmp_path):
     X = np.array([[5, 0, 2.5, 7, 1], [6, 1, 0.0, 8, 0]])
     source = save(tmp_path / "a.npy", X)
     for asked, features, y in (
-        (Reading(label="2"), [[5, 2.5, 7, 1], [6, 0, 8, 0]], [-1, 1]),
-        (Reading(label="-1"), [[5, 0, 2.5, 7], [6, 1, 0, 8]], [1, -1]),
-        (Reading(label="2", ignore=("1", "-2")), [[2.5, 1], [0, 0]], [-1, 1]),
+        (Schema(label="2"), [[5, 2.5, 7, 1], [6, 0, 8, 0]], [-1, 1]),
+        (Schema(label="-1"), [[5, 0, 2.5, 7], [6, 1, 0, 8]], [1, -1]),
+        (Schema(label="2", ignore=("1", "-2")), [[2.5, 1], [0, 0]], [-1, 1]),
     ):
-        reading = settle(source, asked)
-        (chunk,) = chunks(source, reading, Position())
+        schema = settle(source, asked)
+        (chunk,) = chunks(source, schema, Position())
         assert (chunk.rows.tolist(), chunk.y.tolist()) == (features, y)
-        assert settle(source, reading) == reading
-    reading = settle(source, Reading(label="2", weight="3"))
-    (chunk,) = chunks(source, reading, Position())
+        assert settle(source, schema) == schema
+    schema = settle(source, Schema(label="2", weight="3"))
+    (chunk,) = chunks(source, schema, Position())
     assert (chunk.rows.tolist(), chunk.weight.tolist()) == ([[5, 7, 1], [6, 8, 0]], [2.5, 0])
     with pytest.raises(InvalidDataError, match=r"no column '6' \(the label\)"):
-        settle(source, Reading(label="6"))
+        settle(source, Schema(label="6"))
 
 
 def test_hashed_columns_agree_with_svmlight(tmp_path):
     source = save(tmp_path / "a.npy", np.array([[0, 1.5, 0, 3], [1, np.nan, 2, 0]]))
-    reading = settle(source, Reading(bits=10))
-    assert read_all(npy_format, source, reading)[0] == [{1: 1.5, 3: 3.0}, {2: 2.0}]
-    reading = settle(source, Reading(bits=10, categorical=("2", "4")))  # columns of the file
-    rows, *_ = read_all(npy_format, source, reading)
+    schema = settle(source, Schema(bits=10))
+    assert read_all(npy_format, source, schema)[0] == [{1: 1.5, 3: 3.0}, {2: 2.0}]
+    schema = settle(source, Schema(bits=10, categorical=("2", "4")))  # columns of the file
+    rows, *_ = read_all(npy_format, source, schema)
     assert rows == [hashed({"1": "1.5", "3": "3"}, 10), hashed({"2": 2.0, "3": "0"}, 10)]
     unlabelled = save(tmp_path / "b.npy", np.array([[1.5, 0, 3], [np.nan, 2, 0]]))
-    assert read_all(npy_format, unlabelled, reading, labelled=False)[0] == rows
+    assert read_all(npy_format, unlabelled, schema, labelled=False)[0] == rows
 
 
 def test_prediction_takes_files_with_and_without_a_label(tmp_path):
     learned = labelled_rows(width=4)
     learned[:, 1] = np.arange(len(learned)) % 2
-    reading = settle(save(tmp_path / "a.npy", learned), Reading(label="2"))
+    schema = settle(save(tmp_path / "a.npy", learned), Schema(label="2"))
     X = RANDOM.normal(size=(6, 4))
     X[:, 1:3] = [[0, 1], [1, 1], [1, 1], [0, 1], [9, 1], [-1, 1]]
     for array, y in ((X, [-1, 1, 1, -1, 0, -1]), (np.delete(X, 1, axis=1), [0] * 6)):
         source = save(tmp_path / "b.npy", array)
-        assert settle(source, reading, labelled=False) == reading
-        (chunk,) = chunks(source, reading, Position(), labelled=False)
+        assert settle(source, schema, labelled=False) == schema
+        (chunk,) = chunks(source, schema, Position(), labelled=False)
         np.testing.assert_array_equal(chunk.rows, np.delete(X, 1, axis=1))
         assert chunk.y.tolist() == y
     with pytest.raises(InvalidDataError, match="has 3 columns, but 3 features were learned from files of 4"):
-        settle(source, reading)
+        settle(source, schema)
     with pytest.raises(InvalidDataError, match="has 5 columns, but 3 features"):
-        settle(save(tmp_path / "b.npy", np.zeros((2, 5))), reading, labelled=False)
+        settle(save(tmp_path / "b.npy", np.zeros((2, 5))), schema, labelled=False)
 
 
 @pytest.mark.parametrize(
@@ -120,23 +120,23 @@ def test_labels_can_be_in_another_file(tmp_path, monkeypatch, few_rows, labels, 
     source = save(tmp_path / "a.npy", X)
     save(tmp_path / "labels.npy", labels)
     for asked in ("labels.npy", str(tmp_path / "labels.npy")):
-        reading = settle(source, Reading(label=asked))
-        assert (reading.label, reading.features) == (asked, 3)
-        found = list(chunks(source, reading, Position()))
+        schema = settle(source, Schema(label=asked))
+        assert (schema.label, schema.features) == (asked, 3)
+        found = list(chunks(source, schema, Position()))
         assert [one for chunk in found for one in chunk.y.tolist()] == wanted
         np.testing.assert_array_equal(np.concatenate([chunk.rows for chunk in found]), X)
-        (rest,) = chunks(source, reading, found[0].end)
+        (rest,) = chunks(source, schema, found[0].end)
         assert rest.y.tolist() == wanted[5:]
-        (whole, _) = chunks(source, reading, Position(), labelled=False)
+        (whole, _) = chunks(source, schema, Position(), labelled=False)
         assert whole.y.tolist() == [0] * 5  # they belong to what was learned
     if labels.dtype == bool:
-        named = settle(source, Reading(label=asked, labels=("true", "false")))
+        named = settle(source, Schema(label=asked, labels=("true", "false")))
         assert [one for chunk in chunks(source, named, Position()) for one in chunk.y.tolist()] == [-1, 1] * 3
     with pytest.raises(InvalidDataError, match="labels of one file"):
-        chunks(source, reading, Position(1))
+        chunks(source, schema, Position(1))
     save(tmp_path / "labels.npy", labels[:-1])
     with pytest.raises(InvalidDataError, match=r"labels\.npy is an array .* one label for each of 6 rows"):
-        settle(source, reading)
+        settle(source, schema)
 
 
 def records(count=20, text=True):
@@ -153,9 +153,9 @@ def records(count=20, text=True):
 def test_records(tmp_path, few_rows):
     array = records()
     source = save(tmp_path / "a.npy", array)
-    reading = settle(source, Reading())
-    assert (reading.label, reading.labels, reading.categorical) == ("label", ("no", "yes"), ("town",))
-    rows, y, *_ = read_all(npy_format, source, reading)
+    schema = settle(source, Schema())
+    assert (schema.label, schema.labels, schema.categorical) == ("label", ("no", "yes"), ("town",))
+    rows, y, *_ = read_all(npy_format, source, schema)
     assert y == [1 if one == b"yes" else -1 for one in array["label"].tolist()]
     names = array.dtype.names[:-1]
     for mine, given in zip(rows, array, strict=True):
@@ -163,24 +163,24 @@ def test_records(tmp_path, few_rows):
         assert list(mine.items()) == list(hashed(wanted).items())
     array = records(text=False)
     source = save(tmp_path / "b.npy", array)
-    reading = settle(source, Reading(ignore=("new",)))
-    assert (reading.columns, reading.features) == (("age", "v[0]", "v[1]", "v[2]"), 4)
-    found = np.concatenate([chunk.rows for chunk in chunks(source, reading, Position())])
+    schema = settle(source, Schema(ignore=("new",)))
+    assert (schema.columns, schema.features) == (("age", "v[0]", "v[1]", "v[2]"), 4)
+    found = np.concatenate([chunk.rows for chunk in chunks(source, schema, Position())])
     np.testing.assert_array_equal(found, np.nan_to_num(np.column_stack([array["age"], array["v"]])))
     # By name, wherever they stand.
     other = save(tmp_path / "c.npy", repack_fields(array[["v", "new", "age"]]))
     np.testing.assert_array_equal(
-        np.concatenate([chunk.rows for chunk in chunks(other, reading, Position(), labelled=False)]), found
+        np.concatenate([chunk.rows for chunk in chunks(other, schema, Position(), labelled=False)]), found
     )
     with pytest.raises(InvalidDataError, match="has no column 'age'"):
-        settle(save(tmp_path / "c.npy", repack_fields(array[["v"]])), reading, labelled=False)
+        settle(save(tmp_path / "c.npy", repack_fields(array[["v"]])), schema, labelled=False)
 
 
 def test_names_of_fields_beyond_ascii(tmp_path):
     array = np.array([(0, 1.5), (1, 2.5)], [("y", "i4"), ("łokieć", "f8")])
     with pytest.warns(UserWarning, match="format 3.0"):
         source = save(tmp_path / "a.npy", array)
-    assert settle(source, Reading()).columns == ("łokieć",)
+    assert settle(source, Schema()).columns == ("łokieć",)
 
 
 def test_the_same_rows_as_in_parquet(tmp_path):
@@ -190,14 +190,14 @@ def test_the_same_rows_as_in_parquet(tmp_path):
         [("y", "i1"), ("age", "f8"), ("town", "U9"), ("count", "i8"), ("new", "?"), ("v", "f8", (3,))],
     )
     mine, theirs = save(tmp_path / "a.npy", array), write_table(mixed_table(rows), tmp_path / "a.parquet")
-    reading = settle(mine, Reading())
-    assert reading == arrow_format.settle(theirs, Reading())
+    schema = settle(mine, Schema())
+    assert schema == arrow_format.settle(theirs, Schema())
     for one, other in zip(
-        read_all(npy_format, mine, reading)[:4], read_all(arrow_format, theirs, reading)[:4], strict=True
+        read_all(npy_format, mine, schema)[:4], read_all(arrow_format, theirs, schema)[:4], strict=True
     ):
         assert one == other
-    assert [list(row) for row in read_all(npy_format, mine, reading)[0]] == [
-        list(row) for row in read_all(arrow_format, theirs, reading)[0]
+    assert [list(row) for row in read_all(npy_format, mine, schema)[0]] == [
+        list(row) for row in read_all(arrow_format, theirs, schema)[0]
     ]
 
 
@@ -207,15 +207,15 @@ def test_flaws_leave_a_row_out_and_name_its_column(tmp_path, few_rows):
     X[1, 0] = 0  # so that 7 is a third label
     for order in "CF":
         source = save(tmp_path / "a.npy", np.array(X, order=order))
-        rows, _, _, lines, flaws, _ = read_all(npy_format, source, settle(source, Reading()))
+        rows, _, _, lines, errors, _ = read_all(npy_format, source, settle(source, Schema()))
         assert lines == [1, 2, 4, 6, 9]
         assert len(rows[-1]) == 2
-        assert [(flaw.line, flaw.column) for flaw in flaws] == [(3, "4"), (5, "3"), (7, "1"), (8, "1")]
-        assert [flaw.words.split(";")[0] for flaw in flaws[:2]] == [
+        assert [(error.line, error.column) for error in errors] == [(3, "4"), (5, "3"), (7, "1"), (8, "1")]
+        assert [error.message.split(";")[0] for error in errors[:2]] == [
             "'inf' is not finite",
             "'-1e+101' is above 1e+100 in size",
         ]
-        assert flaws[3].words == "the label is missing"
+        assert errors[3].message == "the label is missing"
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -224,23 +224,23 @@ def test_reading_goes_on_from_the_end_of_any_chunk(tmp_path, few_rows, order, na
     X = labelled_rows(33)
     X[13, 0] = 4
     source = save(tmp_path / name, np.array(X, order=order))
-    reading = settle(source, Reading())
-    whole = read_all(npy_format, source, reading, Position(2))
+    schema = settle(source, Schema())
+    whole = read_all(npy_format, source, schema, Position(2))
     for end in whole[-1]:
         assert (end.source, end.offset) == (2, end.line)
-        rest = read_all(npy_format, source, reading, end)
+        rest = read_all(npy_format, source, schema, end)
         for mine, other in zip(rest[:4], whole[:4], strict=True):
             assert mine == other[len(other) - len(mine) :]
         assert rest[3] == [line for line in whole[3] if line > end.line]
-        assert rest[4] == [flaw for flaw in whole[4] if flaw.line > end.line]
+        assert rest[4] == [error for error in whole[4] if error.line > end.line]
     with pytest.raises(InvalidDataError, match="has 33 rows, but reading was to go on at row 35"):
-        read_all(npy_format, source, reading, Position(0, 34, 34))
+        read_all(npy_format, source, schema, Position(0, 34, 34))
 
 
 def test_a_file_that_is_cut_while_it_is_read_is_an_error_and_no_more(tmp_path):
     for order in "CF":
         source = save(tmp_path / "a.npy", np.array(labelled_rows(200_000, 9), order=order))
-        found = chunks(source, settle(source, Reading()), Position(), workers=0)
+        found = chunks(source, settle(source, Schema()), Position(), workers=0)
         assert len(next(found)) > 0
         os.truncate(source.path, 3_000_000)
         with pytest.raises(InvalidDataError, match=r"a\.npy (became shorter|ends after row)"):
@@ -250,7 +250,7 @@ def test_a_file_that_is_cut_while_it_is_read_is_an_error_and_no_more(tmp_path):
 def test_a_file_that_is_shorter_than_it_says_gives_its_rows_first(tmp_path, few_rows):
     source = save(tmp_path / "a.npy", labelled_rows(20))
     os.truncate(source.path, source.size - 7)
-    found = chunks(source, settle(source, Reading()), Position())
+    found = chunks(source, settle(source, Schema()), Position())
     lines = [line for _ in range(4) for line in next(found).lines.tolist()]
     assert lines == list(range(1, 20))
     with pytest.raises(InvalidDataError, match="ends after row 19 of the 20"):
@@ -269,10 +269,10 @@ def test_other_arrays_and_files(tmp_path):
         (np.zeros(2, [("y", "i4"), ("m", "f8", (2, 2))]), "'m' holds .*--ignore m"),
     ):
         with pytest.raises(InvalidDataError, match=words):
-            settle(save(tmp_path / "a.npy", array), Reading())
+            settle(save(tmp_path / "a.npy", array), Schema())
     np.save(tmp_path / "a.npy", np.array([{"a": 1}]), allow_pickle=True)
     with pytest.raises(InvalidDataError, match="Python objects"):
-        settle(Source(tmp_path / "a.npy"), Reading())
+        settle(Source(tmp_path / "a.npy"), Schema())
     whole = save(tmp_path / "a.npy", np.eye(3)).path.read_bytes()
     for content in (
         b"",
@@ -285,12 +285,12 @@ def test_other_arrays_and_files(tmp_path):
     ):
         (tmp_path / "a.npy").write_bytes(content)
         with pytest.raises(InvalidDataError, match=r"a\.npy: not a \.npy file, or damaged"):
-            settle(Source(tmp_path / "a.npy"), Reading())
+            settle(Source(tmp_path / "a.npy"), Schema())
 
 
 def test_no_rows_are_no_error(tmp_path):
     source = save(tmp_path / "a.npy", np.zeros((0, 3)))
-    assert list(chunks(source, settle(source, Reading()), Position())) == []
+    assert list(chunks(source, settle(source, Schema()), Position())) == []
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -301,6 +301,6 @@ def test_a_pipe_can_be_looked_at_and_then_read(tmp_path, order):
     writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(content,))
     writer.start()
     source = Source(tmp_path / "pipe")
-    (chunk,) = chunks(source, settle(source, Reading()), Position())
+    (chunk,) = chunks(source, settle(source, Schema()), Position())
     writer.join()
     np.testing.assert_array_equal(chunk.rows, X[:, 1:])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import massart
-from massart.data import Position, Reader, Reading, read
+from massart.data import Position, Reader, Schema, read
 from massart.data.io.sources import find_sources
 from massart.errors import InvalidDataError, InvalidParameterError
 
@@ -43,7 +43,7 @@ def test_every_chunk_has_all_the_columns(written):
 
 
 def test_reading_goes_on_from_the_end_of_any_chunk(written):
-    reader = Reader(find_sources(written), Reading(features=90))
+    reader = Reader(find_sources(written), Schema(features=90))
     chunks = list(reader.chunks())
     assert len(chunks) >= 2
     for number, chunk in enumerate(chunks):
@@ -58,7 +58,7 @@ def test_a_malformed_row_is_an_error_unless_it_may_be_left_out(written):
     with pytest.raises(InvalidDataError, match=r"a\.svm, line 2, column 3: index 0; svmlight counts from 1"):
         list(read(written / "a.svm"))
     chunk = next(iter(read(written / "a.svm", strict=False)))
-    assert (len(chunk), len(chunk.flaws)) == (2, 1)
+    assert (len(chunk), len(chunk.errors)) == (2, 1)
 
 
 def test_crossings_are_written_out_for_python(tmp_path):

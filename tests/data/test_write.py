@@ -15,7 +15,7 @@ import processes
 import pytest
 import zstandard
 
-from massart.data import Chunk, Position, Reading, read, write_rows
+from massart.data import Chunk, Position, Schema, read, write_rows
 from massart.data.io.sources import find_sources
 from massart.data.names import name_hash
 from massart.data.reader import Reader
@@ -72,7 +72,7 @@ def test_numbers_come_back_bit_for_bit(tmp_path, name, dense):
     X = values()
     chunks = [chunk_of(X[:25], dense=dense), chunk_of(X[25:], dense=dense, first=25)]
     path = tmp_path / name
-    assert write_rows(chunks, path, Reading(features=WIDTH)) == len(X)
+    assert write_rows(chunks, path, Schema(features=WIDTH)) == len(X)
     hashed = ".vw" in name or ".jsonl" in name
     reader = read(path) if hashed else read(path, features=WIDTH)
     found = matrix(reader, WIDTH if hashed else None)
@@ -86,7 +86,7 @@ def test_hashed_columns_come_back_with_the_same_bits(tmp_path, name):
     """Column c is written as c, and column 0 as 2**bits."""
     X = values(width=16)
     path = tmp_path / name
-    write_rows([chunk_of(X, dense=False)], path, Reading(format="vw", bits=4))
+    write_rows([chunk_of(X, dense=False)], path, Schema(format="vw", bits=4))
     found = matrix(read(path, bits=4))
     assert np.array_equal(found, X)
 
@@ -95,7 +95,7 @@ def test_hashed_columns_come_back_with_the_same_bits(tmp_path, name):
 def test_many_hashed_columns(tmp_path, name):
     rows = (np.array([1.5, -2.0, 3.0]), np.array([0, 2**20 - 1, 77], np.uint32), np.array([0, 3], np.uint32))
     chunk = replace(chunk_of(np.zeros((1, 1)), [1]), rows=rows, width=1 << 20)
-    write_rows([chunk], tmp_path / name, Reading(format="vw", bits=20))
+    write_rows([chunk], tmp_path / name, Schema(format="vw", bits=20))
     (found,) = list(read(tmp_path / name, bits=20))
     assert dict(zip(found.rows[1].tolist(), found.rows[0].tolist(), strict=True)) == {0: 1.5, 2**20 - 1: -2.0, 77: 3.0}
 
@@ -103,18 +103,18 @@ def test_many_hashed_columns(tmp_path, name):
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.arrow", "a.npy"])
 def test_tables_of_too_many_columns_are_refused(tmp_path, name):
     with pytest.raises(InvalidParameterError, match="write svmlight instead"):
-        write_rows([chunk_of(np.ones((1, 2)))], tmp_path / name, Reading(format="vw", bits=18))
+        write_rows([chunk_of(np.ones((1, 2)))], tmp_path / name, Schema(format="vw", bits=18))
     with pytest.raises(InvalidParameterError, match="must be known"):
-        write_rows([chunk_of(np.ones((1, 2)))], tmp_path / name, Reading(format="svmlight"))
+        write_rows([chunk_of(np.ones((1, 2)))], tmp_path / name, Schema(format="svmlight"))
     with pytest.raises(InvalidParameterError, match="more than the 1 announced"):
-        write_rows([chunk_of(np.ones((1, 2)))], tmp_path / name, Reading(format="svmlight", features=1))
+        write_rows([chunk_of(np.ones((1, 2)))], tmp_path / name, Schema(format="svmlight", features=1))
     assert not list(tmp_path.iterdir())
 
 
 def test_svmlight_has_increasing_indices(tmp_path):
     rows = (np.array([1.0, 2.0, 3.0, 4.0]), np.array([5, 0, 2, 1], np.uint32), np.array([0, 3, 4], np.uint32))
     chunk = replace(chunk_of(np.zeros((2, 1)), [1, -1]), rows=rows, width=8)
-    write_rows([chunk], tmp_path / "a.svm", Reading(format="vw", bits=3))
+    write_rows([chunk], tmp_path / "a.svm", Schema(format="vw", bits=3))
     assert (tmp_path / "a.svm").read_text() == "1 2:3 5:1 8:2\n-1 1:4\n"
 
 
@@ -125,7 +125,7 @@ AWKWARD = ("age", "old town", "ns:x|y", 'say "hi"', "a,b", "été", "12")
 def test_names_of_columns(tmp_path, name):
     X = values()
     path = tmp_path / name
-    write_rows([chunk_of(X)], path, Reading(format="csv", columns=AWKWARD, features=WIDTH))
+    write_rows([chunk_of(X)], path, Schema(format="csv", columns=AWKWARD, features=WIDTH))
     if name in ("a.jsonl", "a.vw"):
         reader = read(path)
         written = [one.replace(" ", "_").replace(":", "_").replace("|", "_") for one in AWKWARD]
@@ -134,7 +134,7 @@ def test_names_of_columns(tmp_path, name):
     else:
         # A name that is a number looks like a value: that the first line is one of names must be said.
         reader = read(path, label="label")
-        assert reader.reading.columns == AWKWARD
+        assert reader.schema.columns == AWKWARD
         found = matrix(reader)
     assert np.array_equal(found, X)
 
@@ -142,31 +142,31 @@ def test_names_of_columns(tmp_path, name):
 def test_names_that_would_be_mixed_up_are_refused(tmp_path):
     chunk = chunk_of(np.ones((1, 2)))
     with pytest.raises(InvalidParameterError, match="'a b' and 'a:b' would both be called 'a_b' in vw"):
-        write_rows([chunk], tmp_path / "a.vw", Reading(columns=("a b", "a:b"), features=2))
+        write_rows([chunk], tmp_path / "a.vw", Schema(columns=("a b", "a:b"), features=2))
     for name in ("a.csv", "a.jsonl", "a.parquet"):
         with pytest.raises(InvalidParameterError, match="a feature is called 'label'"):
-            write_rows([chunk], tmp_path / name, Reading(columns=("label", "b"), features=2))
+            write_rows([chunk], tmp_path / name, Schema(columns=("label", "b"), features=2))
     weighted = chunk_of(np.ones((1, 2)), weight=[2.0])
     with pytest.raises(InvalidParameterError, match="a feature is called 'weight'"):
-        write_rows([weighted], tmp_path / "a.csv", Reading(columns=("weight", "b"), features=2))
+        write_rows([weighted], tmp_path / "a.csv", Schema(columns=("weight", "b"), features=2))
     assert not list(tmp_path.iterdir())
-    assert write_rows([chunk], tmp_path / "a.csv", Reading(columns=("weight", "b"), features=2)) == 1
+    assert write_rows([chunk], tmp_path / "a.csv", Schema(columns=("weight", "b"), features=2)) == 1
 
 
 @pytest.mark.parametrize("two", [("no", "yes"), ("0", "1"), ("2", "1.5"), ("-", 'a "b", c')])
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet", "a.arrow"])
 def test_labels_stay_what_they_were(tmp_path, name, two):
     chunk = chunk_of(values())
-    write_rows([chunk], tmp_path / name, Reading(labels=two, features=WIDTH))
+    write_rows([chunk], tmp_path / name, Schema(labels=two, features=WIDTH))
     assert np.array_equal(labels(read(tmp_path / name, labels=two)), chunk.y)
 
 
 @pytest.mark.parametrize("name", ["a.svm", "a.vw", "a.npy"])
 def test_where_labels_are_numbers_texts_become_numbers(tmp_path, name):
     chunk = chunk_of(values())
-    write_rows([chunk], tmp_path / name, Reading(labels=("no", "yes"), features=WIDTH))
+    write_rows([chunk], tmp_path / name, Schema(labels=("no", "yes"), features=WIDTH))
     assert np.array_equal(labels(read(tmp_path / name)), chunk.y)
-    write_rows([chunk], tmp_path / name, Reading(labels=("2", "0.5"), features=WIDTH))
+    write_rows([chunk], tmp_path / name, Schema(labels=("2", "0.5"), features=WIDTH))
     assert np.array_equal(labels(read(tmp_path / name, labels=("2", "0.5"))), chunk.y)
 
 
@@ -175,7 +175,7 @@ def test_rows_without_a_label(tmp_path, name):
     X = values()
     y = np.arange(len(X)) % 3 - 1
     y[0], y[-1] = 0, 0  # the last has no features either
-    write_rows([chunk_of(X, y)], tmp_path / name, Reading(features=WIDTH))
+    write_rows([chunk_of(X, y)], tmp_path / name, Schema(features=WIDTH))
     how = {"header": False, "label": "1"} if name in ("a.csv", "a.tsv") else {}
     how = {"label": "label"} if name == "a.jsonl" else how
     how = {"features": WIDTH} if name == "a.svm" else how
@@ -188,7 +188,7 @@ WEIGHTS = [1.0, 2.5, 0.0, 1e-50, 1 / 3]
 @pytest.mark.parametrize("name", ["a.vw", "a.csv", "a.jsonl", "a.parquet", "a.arrow"])
 def test_importances(tmp_path, name):
     X = values(5)
-    write_rows([chunk_of(X, weight=WEIGHTS)], tmp_path / name, Reading(features=WIDTH))
+    write_rows([chunk_of(X, weight=WEIGHTS)], tmp_path / name, Schema(features=WIDTH))
     reader = read(tmp_path / name, **({} if name == "a.vw" else {"weight": "weight"}))
     assert np.concatenate([chunk.weight for chunk in reader]).tolist() == WEIGHTS
     assert np.array_equal(matrix(reader, WIDTH if name in ("a.vw", "a.jsonl") else None), X)
@@ -199,9 +199,9 @@ def test_importances_where_there_is_no_place_for_them(tmp_path, name):
     (tmp_path / name).write_text("old")
     chunks = [chunk_of(values(5)), chunk_of(values(5), weight=WEIGHTS, first=5)]
     with pytest.raises(InvalidParameterError, match="line 7"):
-        write_rows(chunks[1:], tmp_path / name, Reading(features=WIDTH))
+        write_rows(chunks[1:], tmp_path / name, Schema(features=WIDTH))
     with pytest.raises(InvalidParameterError, match=r"input, line 7: an importance of 2\.5, which .* cannot hold"):
-        write_rows(chunks, tmp_path / name, Reading(features=WIDTH))
+        write_rows(chunks, tmp_path / name, Schema(features=WIDTH))
     assert (tmp_path / name).read_text() == "old"
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -209,10 +209,10 @@ def test_importances_where_there_is_no_place_for_them(tmp_path, name):
 def test_importances_that_come_late(tmp_path):
     rows = [f"{'so much before a tab does not count ' * 5}\t1 | 1:1"] * 20_000 + ["-1 2.5 | 1:2"]
     (tmp_path / "a.vw").write_text("\n".join(rows) + "\n")
-    reader = Reader(find_sources(str(tmp_path / "a.vw")), Reading(bits=2))
+    reader = Reader(find_sources(str(tmp_path / "a.vw")), Schema(bits=2))
     with pytest.raises(LateImportanceError, match=r"line 20001: an importance of 2\.5"):
-        write_rows(reader, tmp_path / "a.csv", reader.reading)
-    found = convert_rows([str(tmp_path / "a.vw")], tmp_path / "a.csv", Reading(bits=2))
+        write_rows(reader, tmp_path / "a.csv", reader.schema)
+    found = convert_rows([str(tmp_path / "a.vw")], tmp_path / "a.csv", Schema(bits=2))
     assert found.rows == len(rows)
     weights = np.concatenate(
         [c.weight if c.weight.size else np.ones(len(c)) for c in read(tmp_path / "a.csv", weight="weight")]
@@ -225,8 +225,8 @@ def test_importances_that_come_late(tmp_path):
 def test_tags_stay_between_vw_and_vw(tmp_path):
     text = b"1 2 'id7 | 1:2\n| 3\n'x''y | 3\nx\t1 ta\tg| 5:1\n-1 |\n"
     (tmp_path / "a.vw").write_bytes(text)
-    convert_rows([str(tmp_path / "a.vw")], tmp_path / "b.vw", Reading())
-    readers = [Reader(find_sources(str(tmp_path / name)), Reading(), tags=True) for name in ("a.vw", "b.vw")]
+    convert_rows([str(tmp_path / "a.vw")], tmp_path / "b.vw", Schema())
+    readers = [Reader(find_sources(str(tmp_path / name)), Schema(), tags=True) for name in ("a.vw", "b.vw")]
     (first,), (second,) = (list(reader) for reader in readers)
     assert first.tags == second.tags == ("id7", "", "x''y", "ta\tg", "")
     assert first.y.tolist() == second.y.tolist() == [1, 0, 0, 1, -1]
@@ -236,7 +236,7 @@ def test_tags_stay_between_vw_and_vw(tmp_path):
 
 def test_crossed_features_are_written_out(tmp_path):
     (tmp_path / "a.vw").write_text("1 |a x:2 |b y:3 z\n-1 |a x |b z:5\n")
-    how = Reading(bits=10, crossings=("ab",))
+    how = Schema(bits=10, crossings=("ab",))
     convert_rows([str(tmp_path / "a.vw")], tmp_path / "b.svm", how)
     crossed = matrix(read(tmp_path / "a.vw", bits=10, crossings=("ab",)))
     assert np.array_equal(matrix(read(tmp_path / "b.svm", bits=10)), crossed)
@@ -252,7 +252,7 @@ def test_standard_output(tmp_path, capfdbinary):
         ("parquet", "parquet"),
         ("arrow", "arrow"),
     ):
-        assert write_rows([chunk_of(X)], "-", Reading(features=WIDTH), form) == len(X)
+        assert write_rows([chunk_of(X)], "-", Schema(features=WIDTH), form) == len(X)
         path = tmp_path / f"a.{suffix}"
         path.write_bytes(capfdbinary.readouterr().out)
         assert np.array_equal(matrix(read(path, features=WIDTH)), X)
@@ -260,7 +260,7 @@ def test_standard_output(tmp_path, capfdbinary):
 
 def test_no_rows(tmp_path):
     for name in NAMES:
-        assert write_rows([], tmp_path / name, Reading(features=2)) == 0
+        assert write_rows([], tmp_path / name, Schema(features=2)) == 0
     assert np.load(tmp_path / "a.npy").shape == (0, 3)
     assert (tmp_path / "a.svm").read_bytes() == b""
 
@@ -274,19 +274,19 @@ def test_what_cannot_be_a_file(tmp_path):
         ("-", "its name tells no format"),
     ):
         with pytest.raises(InvalidParameterError, match=words):
-            write_rows([], path, Reading())
+            write_rows([], path, Schema())
     with pytest.raises(InvalidParameterError, match="choose one of"):
         format_to_write("a.svm", "xml")
     (tmp_path / "a.svm").write_text("1 1:1\n")
     with pytest.raises(InvalidParameterError, match="is what is to be read"):
-        convert_rows([str(tmp_path / "a.svm")], tmp_path / "a.svm", Reading())
+        convert_rows([str(tmp_path / "a.svm")], tmp_path / "a.svm", Schema())
 
 
 def test_the_same_rows_are_the_same_bytes(tmp_path):
     for name in ("a.svm.gz", "a.csv.bz2", "a.vw.zst", "a.parquet", "a.npy"):
         found = set()
         for _ in range(2):
-            write_rows([chunk_of(values())], tmp_path / name, Reading(features=WIDTH))
+            write_rows([chunk_of(values())], tmp_path / name, Schema(features=WIDTH))
             found.add((tmp_path / name).read_bytes())
         assert len(found) == 1
 
@@ -312,7 +312,7 @@ def test_an_error_while_rows_come_leaves_the_old_file(tmp_path, name):
 
     (tmp_path / name).write_text("old")
     with pytest.raises(InvalidDataError, match="cut off"):
-        write_rows(chunks(), tmp_path / name, Reading(features=WIDTH))
+        write_rows(chunks(), tmp_path / name, Schema(features=WIDTH))
     assert (tmp_path / name).read_text() == "old"
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -321,13 +321,13 @@ FULL = """
 import resource, sys
 import numpy as np
 from test_write import chunk_of, values
-from massart.data import Reading, write_rows
+from massart.data import Schema, write_rows
 from massart.errors import InvalidDataError
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 rows = chunk_of(np.random.default_rng(0).normal(size=(2000, 7)))
 for path in sys.argv[1:]:
     try:
-        write_rows([rows] * 100, path, Reading(features=7))
+        write_rows([rows] * 100, path, Schema(features=7))
     except InvalidDataError as error:
         print(error)
 """
@@ -349,14 +349,14 @@ def test_a_full_disk_leaves_nothing(tmp_path):
 
 
 def test_a_device_is_written_directly(tmp_path):
-    assert write_rows([chunk_of(values())], "/dev/null", Reading(features=WIDTH), "npy") == 40
+    assert write_rows([chunk_of(values())], "/dev/null", Schema(features=WIDTH), "npy") == 40
     if Path("/dev/full").exists():
         for form in ("svmlight", "parquet", "npy"):
             with pytest.raises(InvalidDataError, match="No space left on device"):
-                write_rows([chunk_of(values())] * 3000, "/dev/full", Reading(features=WIDTH), form)
+                write_rows([chunk_of(values())] * 3000, "/dev/full", Schema(features=WIDTH), form)
     os.mkfifo(tmp_path / "pipe.svm")
     reader = processes.start(["/bin/cat", str(tmp_path / "pipe.svm")], stdout=subprocess.PIPE)
-    write_rows([chunk_of(np.ones((1, 2)), [1])], tmp_path / "pipe.svm", Reading(features=2))
+    write_rows([chunk_of(np.ones((1, 2)), [1])], tmp_path / "pipe.svm", Schema(features=2))
     assert reader.communicate(timeout=60)[0] == b"1 1:1 2:1\n"
 
 
@@ -367,14 +367,14 @@ def test_memory_does_not_grow(tmp_path, name, size):
     peaks = []
     for count in (12, 12, 48):  # the first warms up; the rows of Parquet wait until they are 32 MB
         tracemalloc.start()
-        write_rows((chunk for _ in range(count)), tmp_path / name, Reading(features=20))
+        write_rows((chunk for _ in range(count)), tmp_path / name, Schema(features=20))
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[2] < 1.2 * peaks[1] + 1e6
 
 
 def test_json_lines_are_json(tmp_path):
-    write_rows([chunk_of(values())], tmp_path / "a.jsonl", Reading(columns=AWKWARD, features=WIDTH, labels=("n", 'y"')))
+    write_rows([chunk_of(values())], tmp_path / "a.jsonl", Schema(columns=AWKWARD, features=WIDTH, labels=("n", 'y"')))
     rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     assert rows[0]["label"] == 'y"'
     assert rows[0]["old town"] == ODD[1]

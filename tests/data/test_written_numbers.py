@@ -93,7 +93,7 @@ def test_columns_asked_for_are_read_as_numbers(tmp_path):
     path.write_text('y,price,share\n0,"$1,234.50",12 %\n1,$7,NA\n')
     reader, rows = rows_of(path, numbers=("price", "share"))
     assert rows.tolist() == [[1234.5, 12.0], [7.0, 0.0]]
-    assert (reader.reading.numbers, reader.doubts()) == (("price", "share"), [])
+    assert (reader.schema.numbers, reader.doubts()) == (("price", "share"), [])
     path.write_text('y,price,share\n0,"$1,234.50",12 %\n1,"2,5",3\n')
     with pytest.raises(InvalidDataError, match=r"column price: expected a number, found '2,5'; .* --decimal ,"):
         rows_of(path, numbers=("price", "share"))
@@ -109,7 +109,7 @@ def test_a_decimal_comma(header, tmp_path):
     path.write_text(header + "0,83;1.768,2;0\n2,5;7;1\n")
     reader, rows = rows_of(path, decimal=",", label="-1")
     assert rows.tolist() == [[0.83, 1768.2], [2.5, 7.0]]
-    assert reader.reading.separator == ";"
+    assert reader.schema.separator == ";"
     _, same = rows_of(path, decimal=",", label="-1", numbers=("1",))
     assert (same == rows).all()
     # Without a word about it the file is cut at its semicolons all the same, and the doubt is told with its remedy.

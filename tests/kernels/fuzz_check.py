@@ -17,7 +17,7 @@ from fuzz_corpus import Input, inputs
 from numba import njit
 
 from massart.data.formats.text_format import parse_block, parse_codes
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 
 ROOM = 1 << 20  # bytes between the fences
 SHRINKING = 20.0  # seconds
@@ -87,16 +87,18 @@ def compiled(given: Input, text: np.ndarray) -> dict[str, object]:
     }
 
 
-def _reading(given: Input) -> Reading:
+def _reading(given: Input) -> Schema:
     crossings = ("fa",) if given.crossed else ()
-    return Reading(given.format, bits=given.bits, features=given.features, labels=given.labels, crossings=crossings)
+    return Schema(given.format, bits=given.bits, features=given.features, labels=given.labels, crossings=crossings)
 
 
 def _check_chunk(given: Input, text: np.ndarray, wanted: dict) -> None:
     """The same through the door that the readers use."""
     chunk = parse_block(text, _reading(given), labelled=given.labelled)
-    assert [[flaw.line, flaw.column] for flaw in chunk.flaws] == [flaw[:2] for flaw in wanted["flaws"]]
-    assert all(flaw.words and flaw.words.isprintable() for flaw in chunk.flaws), [flaw.words for flaw in chunk.flaws]
+    assert [[flaw.line, flaw.column] for flaw in chunk.errors] == [flaw[:2] for flaw in wanted["flaws"]]
+    assert all(one.message and one.message.isprintable() for one in chunk.errors), [
+        flaw.message for flaw in chunk.errors
+    ]
     assert chunk.lines.tolist() == wanted["lines"]
     assert chunk.rows[1].tolist() == wanted["columns"]
     assert all(column < chunk.width for column in wanted["columns"])

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from reader_corpus import SUFFIXES, inputs
 
-from massart.data import DecisionLog, Reader, Reading
+from massart.data import DecisionLog, Reader, Schema
 from massart.data.io.sources import Source
 from massart.errors import MassartError
 
@@ -23,7 +23,7 @@ ROOM = 1 << 30  # bytes of memory beyond what the program has once it has read w
 
 def rows(path: Path) -> int:
     """Rows of a file, read as `massart.data.read` does, without threads."""
-    reader = Reader([Source(path)], Reading(), workers=0).with_width()
+    reader = Reader([Source(path)], Schema(), workers=0).with_width()
     count = 0
     for chunk in reader:
         columns = chunk.rows[1] if chunk.is_sparse else np.zeros(0, np.uint32)

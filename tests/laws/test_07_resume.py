@@ -197,7 +197,7 @@ def test_a_holdout_and_labels_in_files_of_their_own(rows, tmp_path):
     np.save(tmp_path / "x.npy", x)
     np.save(tmp_path / "y.npy", y)
     options = ["--label", tmp_path / "y.npy"]
-    reading = package.data.Reading(label=str(tmp_path / "y.npy"))
+    reading = package.data.Schema(label=str(tmp_path / "y.npy"))
     training = open_training([str(tmp_path / "x.npy")], Settings(), reading, model=tmp_path / "n.massart")
     training._stopped = iter([None, 15, 15, 15]).__next__
     checkpoint = Path(training.run().checkpoint)

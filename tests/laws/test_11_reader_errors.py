@@ -9,7 +9,7 @@ import reader_attacks as attacks
 from typer.testing import CliRunner
 
 from massart.cli.main import app
-from massart.data import DecisionLog, Reading, read
+from massart.data import DecisionLog, Schema, read
 from massart.data.feature_rows import named_rows
 from massart.data.io.sources import Source
 from massart.errors import InvalidDataError, InvalidParameterError, MassartError
@@ -76,13 +76,13 @@ def test_predictions_of_damaged_files_end_with_a_sentence(tmp_path):
 def test_names_are_looked_for_in_any_file(tmp_path):
     for name in ("line.svm.gz", "line.jsonl.gz", "nested.jsonl", "index.svm"):
         path = attacks.written(tmp_path, name, attacks.LARGE[name])
-        assert len(list(named_rows(Source(path), Reading(columns=("a",), features=1)))) >= 1
+        assert len(list(named_rows(Source(path), Schema(columns=("a",), features=1)))) >= 1
     digits = tmp_path / "digits.svm"
     digits.write_text("1 " + "9" * 5000 + ":1 3:1\n")
-    assert [[one.name for one in row] for row in named_rows(Source(digits), Reading())] == [["index 3"]]
+    assert [[one.name for one in row] for row in named_rows(Source(digits), Schema())] == [["index 3"]]
     long_field = tmp_path / "long.csv"
     long_field.write_text("y,a\n1,b\n0," + "c" * 200_000 + "\n")  # more than Python's csv takes
-    assert len(list(named_rows(Source(long_field), Reading(columns=("a",), features=1, header=True)))) == 1
+    assert len(list(named_rows(Source(long_field), Schema(columns=("a",), features=1, header=True)))) == 1
 
 
 FORGED = [
@@ -121,32 +121,32 @@ FORGED = [
 @pytest.mark.parametrize(("change", "words"), FORGED)
 def test_a_forged_reading_is_refused(change, words):
     with pytest.raises(InvalidParameterError, match=words):
-        Reading.from_dict({"format": "csv"} | change)
+        Schema.from_dict({"format": "csv"} | change)
 
 
 def test_a_reading_belongs_to_weights_of_its_width():
     given = {"format": "csv", "columns": ["a", "b"], "features": 2}
-    assert Reading.from_dict(given, width=2).columns == ("a", "b")
+    assert Schema.from_dict(given, width=2).columns == ("a", "b")
     with pytest.raises(InvalidParameterError, match="2 columns, but the weights have 1"):
-        Reading.from_dict(given, width=1)
-    assert Reading.from_dict({"format": "svmlight"}, width=5).width is None  # the weights alone say how many there are
+        Schema.from_dict(given, width=1)
+    assert Schema.from_dict({"format": "svmlight"}, width=5).width is None  # the weights alone say how many there are
     for nothing in (None, [], "csv", 7):
         with pytest.raises(InvalidParameterError, match="object with named fields"):
-            Reading.from_dict(nothing)
+            Schema.from_dict(nothing)
 
 
 def test_a_reading_of_any_json_is_a_reading_or_refused():
     random = np.random.default_rng(0)
     values = [None, True, 0, 1, -1, 3, 18, 2**40, 0.5, "", "a", ",", "csv", "vw", [], ["a"], ["a", "b"], [1], {}]
-    names = [*Reading.__dataclass_fields__, "unknown"]
+    names = [*Schema.__dataclass_fields__, "unknown"]
     kept = 0
     for _ in range(20_000):
         given = {name: values[random.integers(len(values))] for name in random.choice(names, random.integers(1, 6))}
         try:
-            reading = Reading.from_dict(json.loads(json.dumps(given)))
+            reading = Schema.from_dict(json.loads(json.dumps(given)))
         except MassartError:
             continue
         kept += 1
         assert reading.columns is None or reading.bits is not None or reading.features == len(reading.columns)
-        assert Reading.from_dict(reading.as_dict()) == reading
+        assert Schema.from_dict(reading.as_dict()) == reading
     assert kept > 100

@@ -5,18 +5,18 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from massart.data.chunk import Chunk, Flaw, Position
-from massart.data.schema import Reading
+from massart.data.chunk import Chunk, Position, RowError
+from massart.data.schema import Schema
 
 
 class FakeReader:
     """Rows in chunks of `size`; `flaws` are (row before which it stands, words)."""
 
-    def __init__(self, X, y, *, weight=None, size=64, dense=False, reading=None, flaws=(), tags=None, pipe=False):
+    def __init__(self, X, y, *, weight=None, size=64, dense=False, schema=None, flaws=(), tags=None, pipe=False):
         self.X, self.y = np.asarray(X, float), np.asarray(y, np.int8)
         self.weight = np.empty(0) if weight is None else np.asarray(weight, float)
         self.size, self.dense, self.flaws, self.tags = size, dense, flaws, tags
-        self.reading = reading or Reading("svmlight", features=self.X.shape[1] if dense else None)
+        self.schema = schema or Schema("svmlight", features=self.X.shape[1] if dense else None)
         self.sources = (SimpleNamespace(name="rows.svm", size=len(self.y), is_pipe=pipe, path=Path(__file__)),)
         self.opened = []
 
@@ -33,12 +33,12 @@ class FakeReader:
 
     def chunk(self, first, last):
         rows, width = self.X[first:last], self.X.shape[1]
-        flaws = tuple(Flaw("rows.svm", 2 * row + 1, 3, words) for row, words in self.flaws if first <= row < last)
+        flaws = tuple(RowError("rows.svm", 2 * row + 1, 3, words) for row, words in self.flaws if first <= row < last)
         if not self.dense:
             places = rows != 0
             indptr = np.concatenate([[0], np.cumsum(places.sum(axis=1))]).astype(np.uint32)
             indices = np.nonzero(places)[1].astype(np.uint32)
-            width = int(indices.max(initial=0)) + 1 if self.reading.width is None else self.reading.width
+            width = int(indices.max(initial=0)) + 1 if self.schema.width is None else self.schema.width
             rows = (rows[places], indices, indptr)
         return Chunk(
             rows,

@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from massart import MassartClassifier, MonotoneBandit, MonotoneRanker, load, save
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidParameterError, ModelFileError
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
@@ -157,7 +157,7 @@ def learned_from(folder, name, text, **how):
     path = folder / name
     path.write_text(text)
     model = folder / "m.massart"
-    open_training([str(path)], Settings(noise_rate=0.1, margin=0.05), Reading(**how), model=model).run()
+    open_training([str(path)], Settings(noise_rate=0.1, margin=0.05), Schema(**how), model=model).run()
     return model
 
 

@@ -7,7 +7,7 @@ import pytest
 from fake_reader import halfspace_rows, write_svmlight
 
 from massart import MassartClassifier, load, save
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.training import Settings, Watcher, is_complete, open_training, predict_file
 
@@ -74,9 +74,9 @@ def test_going_on_from_a_model_that_learned_from_arrays(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "reading", "words"),
     [
-        (Settings(noise_rate=0.2), Reading(), "noise_rate=0.2, but .* was begun with noise_rate=0.1"),
-        (Settings(), Reading(bits=12), "bits=12, but .* was begun with bits=None"),
-        (Settings(), Reading(labels=("1", "2")), "labels="),
+        (Settings(noise_rate=0.2), Schema(), "noise_rate=0.2, but .* was begun with noise_rate=0.1"),
+        (Settings(), Schema(bits=12), "bits=12, but .* was begun with bits=None"),
+        (Settings(), Schema(labels=("1", "2")), "labels="),
     ],
 )
 def test_options_that_contradict_the_model_are_refused(rows, tmp_path, settings, reading, words):
@@ -150,7 +150,7 @@ def test_a_pipe_cannot_be_read_twice(settings, tmp_path):
     os.write(writer, b"1 1:1\n" * 20)
     try:
         with pytest.raises(InvalidParameterError, match=r"can be read only once, but .*: write it to a file first"):
-            open_training([str(tmp_path / "pipe")], settings, Reading("svmlight"))
+            open_training([str(tmp_path / "pipe")], settings, Schema("svmlight"))
     finally:
         os.close(writer)
 
@@ -194,7 +194,7 @@ def test_predictions_are_those_of_the_loaded_model(rows, tmp_path, options):
 def test_predictions_of_rows_that_are_new_in_every_way(rows, tmp_path):
     text = "\n".join(line.replace("-1 ", "0 ", 1) for line in rows.read_text().splitlines())
     rows.write_text(text + "\n")
-    open_training([str(rows)], Settings(**KNOWN), Reading(labels=("0", "1")), model=tmp_path / "m").run()
+    open_training([str(rows)], Settings(**KNOWN), Schema(labels=("0", "1")), model=tmp_path / "m").run()
     new = tmp_path / "new.svm"
     new.write_text("1:0.5 99:3\n5 2:1\nx 1:1\n0 1:-2\n")
     found = predict_file(tmp_path / "m", [str(new)], tmp_path / "out.txt")
@@ -210,7 +210,7 @@ def test_predictions_of_rows_that_are_new_in_every_way(rows, tmp_path):
 
 def test_a_model_of_hashed_rows_predicts_other_formats(tmp_path):
     svm = write_svmlight(tmp_path / "rows.svm", X, Y)
-    open_training([str(svm)], Settings(**KNOWN), Reading(bits=12), model=tmp_path / "m").run()
+    open_training([str(svm)], Settings(**KNOWN), Schema(bits=12), model=tmp_path / "m").run()
     vw = tmp_path / "rows.txt"
     vw.write_text("".join(f"| {line.partition(' ')[2]}\n" for line in svm.read_text().splitlines()))
     lines = []

@@ -9,7 +9,7 @@ from fake_reader import FakeReader, halfspace_rows
 
 from massart.data.crossing import crossed
 from massart.data.formats.text_format import parse_block
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.files import check_place
 from massart.training.predictions import Answers, PredictionFile
@@ -37,13 +37,13 @@ def test_flaws_are_empty_lines_at_their_place():
 
 
 def test_a_chunk_of_nothing_but_flaws():
-    chunk = parse_block(b"x 1:1\ny 1:1\n", Reading("svmlight"))
+    chunk = parse_block(b"x 1:1\ny 1:1\n", Schema("svmlight"))
     assert answers(chunk, []) == "\n\n"
 
 
 def test_parts_of_a_crossed_chunk_make_the_lines_of_the_whole():
     text = b"1 'a |u x |v y\n1 'b |u x:1e99 |v y:1e99\nbad\n-1 'd |u z |v y\n"
-    chunk = parse_block(text, Reading("vw", bits=10, crossings=("uv",)))
+    chunk = parse_block(text, Schema("vw", bits=10, crossings=("uv",)))
     found = Answers()
     for part in crossed(chunk):
         found.add(part, np.arange(len(part)) + 0.5)

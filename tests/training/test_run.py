@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from fake_reader import FakeReader, halfspace_rows
 
 from massart import MassartClassifier
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 from massart.kernels.door import Rows
 from massart.training import Settings, Training, Watcher
@@ -52,7 +52,7 @@ def test_columns_that_turn_up_later_are_as_if_known_from_the_start():
     rows[:200, 80:] = 0.0
     late = Training(FakeReader(rows, labels, size=50), Settings(**KNOWN))
     late.run()
-    early = Training(FakeReader(rows, labels, size=50, reading=Reading("svmlight", features=100)), Settings(**KNOWN))
+    early = Training(FakeReader(rows, labels, size=50, schema=Schema("svmlight", features=100)), Settings(**KNOWN))
     early.run()
     late.pupil.trim(100)
     same_arrays(late.pupil.first.arrays(), early.pupil.first.arrays())

@@ -96,17 +96,17 @@ def _convert(given: list[str], out: str, to: str, asked: dict[str, Any], how: di
             err.say(f"{_NAME}: {weights:,} weights that are not 0 written to {out}")
         return
     from massart.cli.progress_rows import watching_rows
-    from massart.data.schema import Reading
+    from massart.data.schema import Schema
     from massart.data.writers.write_converted import convert_rows
 
-    reading = Reading(**{name: value for name, value in asked.items() if value is not None})
+    reading = Schema(**{name: value for name, value in asked.items() if value is not None})
     with watching_rows(err, _NAME, quiet=quiet, to_stdout=out == "-") as watcher:
         found = convert_rows(
             given,
             out,
             reading,
             to=to,
-            on_flaw=watcher.flaw,
+            on_error=watcher.flaw,
             on_rows=watcher.advanced,
             on_doubt=watcher.note,
             **how,

@@ -120,12 +120,12 @@ def _parquet(rows: Any, path: Path, *, words: bool = False) -> Path:
 
 def _train(path: Path, folder: Path, **reading: Any) -> None:
     """Learn a file with default settings and with known ones; predict it."""
-    from massart.data.schema import Reading
+    from massart.data.schema import Schema
     from massart.training import Settings, open_training, predict_file
 
     model, answers = folder / "model.massart", folder / "answers.txt"
     for settings in (Settings(), Settings(**_KNOWN, passes=2, holdout=5, given=frozenset(_KNOWN))):
-        open_training([str(path)], settings, Reading(**reading), model=model, predictions=answers, workers=1).run()
+        open_training([str(path)], settings, Schema(**reading), model=model, predictions=answers, workers=1).run()
         predict_file(model, [str(path)], answers, scores=True, workers=1)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from massart.cli.outlets import Outlet
-from massart.data.chunk import Flaw
+from massart.data.chunk import RowError
 from massart.errors import InvalidParameterError
 from massart.training.events import Step, Watcher
 from massart.training.run import Training
@@ -57,7 +57,7 @@ class Teller(Watcher):
         """A line of its own."""
         self._out.say(f"{self._name}: {words}")
 
-    def flaw(self, flaw: Flaw) -> None:
+    def flaw(self, flaw: RowError) -> None:
         """The first ones only: a file may be nothing but flaws."""
         self._flaws += 1
         if self._flaws <= _SHOWN:

@@ -60,7 +60,7 @@ def asked_reading(
     decimal: str | None = None,
     **rest: Any,
 ) -> dict[str, Any]:
-    """The fields of a `Reading` from what was typed.
+    """The fields of a `Schema` from what was typed.
 
     >>> asked_reading("auto", "no,yes", ["id,day"], None, None, ["ab"], None)["ignore"]
     ('id', 'day')

@@ -20,7 +20,7 @@ from massart.cli.start import quick_start
 from massart.errors import InvalidParameterError
 
 if TYPE_CHECKING:
-    from massart.data.schema import Reading
+    from massart.data.schema import Schema
     from massart.training import Settings, Summary
 
 _NAME = "massart train"
@@ -215,10 +215,10 @@ class _Plan(NamedTuple):
             given=frozenset(self.learner),
         )
 
-    def asked_reading(self) -> "Reading":
-        from massart.data.schema import Reading
+    def asked_reading(self) -> "Schema":
+        from massart.data.schema import Schema
 
-        return Reading(**{name: value for name, value in self.reading.items() if value is not None})
+        return Schema(**{name: value for name, value in self.reading.items() if value is not None})
 
 
 def _run(plan: _Plan, stop: Stop) -> int:

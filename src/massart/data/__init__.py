@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from massart.data.chunk import Chunk as Chunk
-    from massart.data.chunk import Flaw as Flaw
     from massart.data.chunk import Position as Position
+    from massart.data.chunk import RowError as RowError
     from massart.data.decisions.log import LOG_FORMATS as LOG_FORMATS
     from massart.data.decisions.log import DecisionLog as DecisionLog
     from massart.data.decisions.log import write_decisions as write_decisions
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from massart.data.reader import Reader as Reader
     from massart.data.reader import read as read
     from massart.data.schema import FORMATS as FORMATS
-    from massart.data.schema import Reading as Reading
+    from massart.data.schema import Schema as Schema
     from massart.data.writers.write import write_rows as write_rows
 
 _HOME = {
@@ -30,11 +30,11 @@ _HOME = {
     "DecisionBatch": "decisions.table",
     "DecisionLog": "decisions.log",
     "FORMATS": "schema",
-    "Flaw": "chunk",
     "LOG_FORMATS": "decisions.log",
     "Position": "chunk",
     "Reader": "reader",
-    "Reading": "schema",
+    "RowError": "chunk",
+    "Schema": "schema",
     "read": "reader",
     "write_decisions": "decisions.log",
     "write_rows": "writers.write",
@@ -47,10 +47,10 @@ __all__ = [
     "Decision",
     "DecisionBatch",
     "DecisionLog",
-    "Flaw",
     "Position",
     "Reader",
-    "Reading",
+    "RowError",
+    "Schema",
     "read",
     "write_decisions",
     "write_rows",

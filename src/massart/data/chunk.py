@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Chunk", "Flaw", "Position"]
+__all__ = ["Chunk", "Position", "RowError"]
 
 _NO_SPACES = np.empty(0, np.uint8)
 
@@ -22,22 +22,22 @@ class Position(NamedTuple):
     line: int = 0
 
 
-class Flaw(NamedTuple):
+class RowError(NamedTuple):
     """What is wrong with a row that was left out.
 
-    >>> print(Flaw("a.svm", 7, 12, "expected a number after ':'"))
+    >>> print(RowError("a.svm", 7, 12, "expected a number after ':'"))
     a.svm, line 7, column 12: expected a number after ':'
     """
 
     source: str
     line: int  # from 1
     column: int | str  # byte of the line from 1, or the name of a field; 0 for the whole line
-    words: str
+    message: str
     label: str | None = None  # that is neither of the two, where the row was left out for it
 
     def __str__(self) -> str:
         place = f", column {self.column}" if self.column != 0 else ""
-        return f"{self.source}, line {self.line}{place}: {self.words}"
+        return f"{self.source}, line {self.line}{place}: {self.message}"
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Chunk:
     weight: NDArray[np.float64]  # (n,) importances, or empty: all 1
     end: Position  # where the rows after these begin
     lines: NDArray[np.int64]  # (n,) the line of each row, from 1
-    flaws: tuple[Flaw, ...] = ()  # one for each row that was left out, in order
+    errors: tuple[RowError, ...] = ()  # one for each row that was left out, in order
     spaces: NDArray[np.uint8] = field(
         default_factory=lambda: _NO_SPACES
     )  # CSR: first byte of each entry's namespace, or empty
@@ -74,8 +74,8 @@ class Chunk:
         r"""The rows as scikit-learn takes them: a dense array, or a SciPy CSR matrix.
 
         >>> from massart.data.formats.text_format import parse_block
-        >>> from massart.data.schema import Reading
-        >>> parse_block(b"1 2:0.5\n", Reading(format="svmlight")).X.toarray()
+        >>> from massart.data.schema import Schema
+        >>> parse_block(b"1 2:0.5\n", Schema(format="svmlight")).X.toarray()
         array([[0. , 0.5]])
         """
         if not self.is_sparse:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.chunk import Chunk, Flaw
+from massart.data.chunk import Chunk, RowError
 from massart.errors import InvalidParameterError
 from massart.kernels.parsing.crossing import cross_rows
 from massart.kernels.parsing.row_errors import LARGEST
@@ -34,7 +34,7 @@ def check_crossings(crossings: Sequence[str]) -> None:
 def crossed(chunk: Chunk) -> Iterator[Chunk]:
     """The chunk in parts, each with its products; the chunk itself if nothing is to be crossed.
 
-    A row whose products are too many, or too large, becomes a flaw. A part's arrays are used again for the part
+    A row whose products are too many, or too large, becomes a error. A part's arrays are used again for the part
     after it.
     """
     if not chunk.crossings:
@@ -44,7 +44,7 @@ def crossed(chunk: Chunk) -> Iterator[Chunk]:
     for number, letters in enumerate(chunk.crossings):
         plan[number, : len(letters)] = np.frombuffer(letters.encode("ascii"), np.uint8)
     mask = np.uint32(chunk.width - 1)
-    first, buffer, flaws = 0, _buffer(_BUFFER), list(chunk.flaws)
+    first, buffer, errors = 0, _buffer(_BUFFER), list(chunk.errors)
     while first < len(chunk):
         done, too_large = cross_rows(chunk.rows, chunk.spaces, first, plan, mask, buffer)
         if done == 0 and not too_large and buffer[0].size < _LARGEST:
@@ -55,13 +55,13 @@ def crossed(chunk: Chunk) -> Iterator[Chunk]:
         else:
             words = f"has more than {_LARGEST:,} features" if not too_large else f"has a value above {LARGEST:g}"
             line = int(chunk.lines[first])
-            flaws.append(Flaw(chunk.source, line, 0, f"crossed, the row {words}; cross fewer namespaces"))
+            errors.append(RowError(chunk.source, line, 0, f"crossed, the row {words}; cross fewer namespaces"))
             done = 1
         first += done
         if buffer[0].size > _BUFFER:
             buffer = _buffer(_BUFFER)
-    if flaws:
-        yield replace(_part(chunk, 0, 0, buffer), flaws=tuple(sorted(flaws, key=lambda flaw: flaw.line)))
+    if errors:
+        yield replace(_part(chunk, 0, 0, buffer), errors=tuple(sorted(errors, key=lambda error: error.line)))
 
 
 def crossed_whole(chunk: Chunk) -> Iterator[Chunk]:
@@ -109,7 +109,7 @@ def _part(chunk: Chunk, first: int, done: int, buffer: Any) -> Chunk:
         y=chunk.y[first:last],
         weight=chunk.weight[first:last],
         lines=chunk.lines[first:last],
-        flaws=(),
+        errors=(),
         spaces=chunk.spaces[:0],
         crossings=(),
         tags=None if chunk.tags is None else chunk.tags[first:last],

@@ -8,7 +8,7 @@ import numpy as np
 
 from massart.data.feature_rows import Named, named_rows, of_column
 from massart.data.io.sources import find_sources
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 
 __all__ = ["MOST_ROWS", "column_names", "find_names"]
 
@@ -17,7 +17,7 @@ _MOST_NAMES: Final = 5  # of one column
 _FNV: Final = np.uint32(16777619)  # as in kernels/parsing/crossing.py
 
 
-def find_names(paths: Sequence[str], reading: Reading, wanted: Collection[int]) -> dict[int, list[str]]:
+def find_names(paths: Sequence[str], schema: Schema, wanted: Collection[int]) -> dict[int, list[str]]:
     r"""The names of features, and of their products, that the data has in the wanted columns.
 
     At most 200,000 rows are looked at, and none once every column has a name.
@@ -28,16 +28,16 @@ def find_names(paths: Sequence[str], reading: Reading, wanted: Collection[int]) 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "a.vw").write_text("1 |user town:Rome 7:2\n")
     ...     column = name_hash("Rome", name_hash("town", name_hash("user"))) % 2**18
-    ...     find_names([f"{folder}/a.vw"], Reading("vw", bits=18), [column]) == {column: ["user^town=Rome"]}
+    ...     find_names([f"{folder}/a.vw"], Schema("vw", bits=18), [column]) == {column: ["user^town=Rome"]}
     True
     """
-    mask = (1 << (reading.bits or 0)) - 1
+    mask = (1 << (schema.bits or 0)) - 1
     found: dict[int, list[str]] = {}
     left = set(wanted)
     looking = np.array(sorted(wanted), np.uint32)
-    rows = (row for source in find_sources(list(paths)) for row in named_rows(source, reading))
+    rows = (row for source in find_sources(list(paths)) for row in named_rows(source, schema))
     for row in islice(rows, MOST_ROWS):
-        for column, name in _hits(row, reading.crossings, looking, mask):
+        for column, name in _hits(row, schema.crossings, looking, mask):
             names = found.setdefault(column, [])
             if name not in names and len(names) < _MOST_NAMES:
                 names.append(name)
@@ -47,17 +47,17 @@ def find_names(paths: Sequence[str], reading: Reading, wanted: Collection[int]) 
     return found
 
 
-def column_names(reading: Reading, wanted: Collection[int]) -> dict[int, list[str]]:
+def column_names(schema: Schema, wanted: Collection[int]) -> dict[int, list[str]]:
     """The names of columns of numbers, which a reading of tables tells by itself.
 
     >>> from massart.data.names import name_hash
-    >>> reading = Reading("csv", bits=18, columns=("age", "town"), categorical=("town",))
-    >>> column_names(reading, [name_hash("age") % 2**18, 5]) == {name_hash("age") % 2**18: ["age"]}
+    >>> schema = Schema("csv", bits=18, columns=("age", "town"), categorical=("town",))
+    >>> column_names(schema, [name_hash("age") % 2**18, 5]) == {name_hash("age") % 2**18: ["age"]}
     True
     """
-    mask, found = (1 << (reading.bits or 0)) - 1, dict[int, list[str]]()
-    for name in reading.columns or ():
-        for own in of_column(name) if name not in reading.categorical else ():
+    mask, found = (1 << (schema.bits or 0)) - 1, dict[int, list[str]]()
+    for name in schema.columns or ():
+        for own in of_column(name) if name not in schema.categorical else ():
             if own.hash & mask in wanted:
                 found.setdefault(own.hash & mask, []).append(name)
     return found

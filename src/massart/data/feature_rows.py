@@ -12,7 +12,7 @@ from massart.data.formats.table_labels import as_bytes, as_text, is_number
 from massart.data.io.blocks import blocks
 from massart.data.io.sources import Source
 from massart.data.names import name_hash
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 
 __all__ = ["Named", "named_rows", "of_column"]
@@ -32,11 +32,11 @@ class Named(NamedTuple):
     hash: int
 
 
-def named_rows(source: Source, reading: Reading) -> Iterator[list[Named]]:
+def named_rows(source: Source, schema: Schema) -> Iterator[list[Named]]:
     """The features of each row; of a table, all of its columns, whether their values are 0 or not."""
     kind = detect_format(source)
-    own = reading if kind == reading.format else replace(reading, format=kind, header=None, separator=None)
-    readers: dict[str, Callable[[Source, Reading], Iterator[list[Named]]]] = {
+    own = schema if kind == schema.format else replace(schema, format=kind, header=None, separator=None)
+    readers: dict[str, Callable[[Source, Schema], Iterator[list[Named]]]] = {
         "svmlight": _svmlight,
         "vw": _vw,
         "csv": _csv,
@@ -88,14 +88,14 @@ def _records(found: Iterator[list[str]]) -> Iterator[list[str]]:
         yield from found
 
 
-def _svmlight(source: Source, reading: Reading) -> Iterator[list[Named]]:
+def _svmlight(source: Source, schema: Schema) -> Iterator[list[Named]]:
     for line in _lines(source):
         fields = [field.partition(b":")[0] for field in line.partition(b"#")[0].split() if b":" in field]
         numbers = [int(index) for index in fields if index.isdigit() and len(index) < 20]
         yield [Named(32, f"index {index}", index) for index in numbers]
 
 
-def _vw(source: Source, reading: Reading) -> Iterator[list[Named]]:
+def _vw(source: Source, schema: Schema) -> Iterator[list[Named]]:
     hashed = _Hashes()
     for line in _lines(source):
         row: list[Named] = []
@@ -117,33 +117,33 @@ def _vw(source: Source, reading: Reading) -> Iterator[list[Named]]:
         yield row
 
 
-def _csv(source: Source, reading: Reading) -> Iterator[list[Named]]:
+def _csv(source: Source, schema: Schema) -> Iterator[list[Named]]:
     from massart.data.formats.csv_head import look  # noqa: PLC0415  compiled code
 
-    head = look(source, reading.separator)
+    head = look(source, schema.separator)
     if head is None:
         return
-    wanted = reading.columns or ()
-    header = head.has_header(wanted) if reading.header is None else reading.header
+    wanted = schema.columns or ()
+    header = head.has_header(wanted) if schema.header is None else schema.header
     lines = (line.decode(errors="replace") + "\n" for line in _lines(source))
     records = _records(csv.reader(lines, delimiter=head.separator))
     if header:
         names = next(records, [])
         places = [names.index(name) if name in names else -1 for name in wanted]
     else:
-        others = {reading.label, reading.weight, *reading.ignore}
+        others = {schema.label, schema.weight, *schema.ignore}
         places = [place for place in range(head.width) if str(place + 1) not in others]
     columns = [(name, place) for name, place in zip(wanted, places, strict=False) if place >= 0]
-    cells = _Cells(reading)
+    cells = _Cells(schema)
     for record in records:
         yield cells.row([(name, record[place].strip()) for name, place in columns if place < len(record)])
 
 
-def _arrow(source: Source, reading: Reading) -> Iterator[list[Named]]:
-    from massart.data.formats.arrow_files import batches, rows_of, schema  # noqa: PLC0415  PyArrow
+def _arrow(source: Source, schema: Schema) -> Iterator[list[Named]]:
+    from massart.data.formats.arrow_files import arrow_schema, batches, rows_of  # noqa: PLC0415  PyArrow
 
-    names = [name for name in schema(source).names if name in (reading.columns or ())]
-    cells = _Cells(reading)
+    names = [name for name in arrow_schema(source).names if name in (schema.columns or ())]
+    cells = _Cells(schema)
     for first, batch in batches(source, names, 0, 1 << 12):
         for begin in range(0, batch.num_rows, _ROWS):
             for record in rows_of(source, batch.slice(begin, _ROWS), first + begin):
@@ -153,10 +153,10 @@ def _arrow(source: Source, reading: Reading) -> Iterator[list[Named]]:
 class _Cells:
     """Cells of a table as features."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, schema: Schema) -> None:
         self._hashed = _Hashes()
-        self._categories = frozenset(reading.categorical)
-        self._numbers = {name: of_column(name) for name in reading.columns or () if name not in self._categories}
+        self._categories = frozenset(schema.categorical)
+        self._numbers = {name: of_column(name) for name in schema.columns or () if name not in self._categories}
 
     def row(self, cells: list[tuple[str, Any]]) -> list[Named]:
         found: list[Named] = []
@@ -169,11 +169,11 @@ class _Cells:
         return found
 
 
-def _jsonl(source: Source, reading: Reading) -> Iterator[list[Named]]:
+def _jsonl(source: Source, schema: Schema) -> Iterator[list[Named]]:
     from massart.data.formats.jsonl_format import parse_line  # noqa: PLC0415  who reads text does without
 
-    fields = _Fields(reading)
-    other = {reading.label, reading.weight}
+    fields = _Fields(schema)
+    other = {schema.label, schema.weight}
     for line in _lines(source):
         try:
             pairs = parse_line(line)
@@ -186,9 +186,9 @@ def _jsonl(source: Source, reading: Reading) -> Iterator[list[Named]]:
 class _Fields:
     """Fields of an object as features: see jsonl_features.py."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, schema: Schema) -> None:
         self._hashed = _Hashes()
-        self._ignored, self._categories = frozenset(reading.ignore), frozenset(reading.categorical)
+        self._ignored, self._categories = frozenset(schema.ignore), frozenset(schema.categorical)
 
     def named(self, name: str, value: Any, path: str) -> Iterator[Named]:
         whole = f"{path}.{name}" if path else name

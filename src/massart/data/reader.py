@@ -14,7 +14,7 @@ from massart.data.chunk import Chunk, Position
 from massart.data.crossing import check_crossings, crossed_whole
 from massart.data.formats.detect import detect_format
 from massart.data.io.sources import Source, find_sources
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError
 
 __all__ = ["Reader", "read"]
@@ -37,10 +37,10 @@ _ANY_TWO = ("-1", "1")  # where two labels are given, none are looked for
 def read(paths: Paths, *, workers: int = 2, labelled: bool = True, strict: bool = True, **how: Any) -> "Reader":
     r"""Chunks of rows from files, folders, patterns, or standard input ("-"), in the order given.
 
-    `how` are the fields of `Reading`: format, label, labels, bits, features, crossings and so on; what is not given
+    `how` are the fields of `Schema`: format, label, labels, bits, features, crossings and so on; what is not given
     is found out from the files. Every chunk has the same columns: where svmlight does not say how many there are,
     the files are read once more for that. With `strict`, a malformed row is an error; otherwise it is left out and
-    told by `chunk.flaws`.
+    told by `chunk.errors`.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".svm") as file:
@@ -49,12 +49,12 @@ def read(paths: Paths, *, workers: int = 2, labelled: bool = True, strict: bool 
     ...         print(chunk.X.toarray().tolist(), chunk.y.tolist())
     [[5.0, 0.0, 0.0], [0.0, 1.0, 0.5]] [1, -1]
     """
-    reader = Reader(find_sources(paths), Reading(**how), workers=workers, labelled=labelled, strict=strict, cross=True)
+    reader = Reader(find_sources(paths), Schema(**how), workers=workers, labelled=labelled, strict=strict, cross=True)
     return reader.with_width()
 
 
 class Reader:
-    """Sources that are read one after the other with one `Reading`; iterating begins at the beginning.
+    """Sources that are read one after the other with one `Schema`; iterating begins at the beginning.
 
     `cross` writes crossed features out; without it `massart.data.crossing.crossed` does, a bufferful at a time.
     Without `find_labels` the reading says what the labels are, and the first rows have no say in it.
@@ -63,7 +63,7 @@ class Reader:
     def __init__(
         self,
         sources: Sequence[Source],
-        reading: Reading,
+        schema: Schema,
         *,
         workers: int = 2,
         labelled: bool = True,
@@ -76,9 +76,9 @@ class Reader:
         self._options: dict[str, Any] = {"workers": workers, "labelled": labelled, "tags": tags}
         self._strict, self._cross = strict, cross
         self._current = 0
-        check_crossings(reading.crossings)
+        check_crossings(schema.crossings)
         first = self.sources[0]
-        chosen = reading if reading.format != "auto" else replace(reading, format=detect_format(first))
+        chosen = schema if schema.format != "auto" else replace(schema, format=detect_format(first))
         self._format = importlib.import_module(_HOMES[chosen.format])
         if chosen.columns is None and (chosen.numbers or chosen.decimal) and chosen.format != "csv":
             raise InvalidParameterError(
@@ -87,8 +87,8 @@ class Reader:
             )
         self._asked = chosen
         asked = chosen if find_labels or chosen.labels is not None else replace(chosen, labels=_ANY_TWO)
-        found: Reading = self._format.settle(first, asked, labelled=labelled)
-        self.reading = found if asked is chosen else replace(found, labels=chosen.labels)
+        found: Schema = self._format.settle(first, asked, labelled=labelled)
+        self.schema = found if asked is chosen else replace(found, labels=chosen.labels)
 
     def __iter__(self) -> Iterator[Chunk]:
         return self.chunks()
@@ -98,9 +98,9 @@ class Reader:
         for number in range(start.source, len(self.sources)):
             self._current = number
             begin = start if number == start.source else Position(number)
-            for chunk in self._format.chunks(self.sources[number], self.reading, begin, **self._options):
-                if self._strict and chunk.flaws:
-                    raise InvalidDataError(str(chunk.flaws[0]))
+            for chunk in self._format.chunks(self.sources[number], self.schema, begin, **self._options):
+                if self._strict and chunk.errors:
+                    raise InvalidDataError(str(chunk.errors[0]))
                 yield from self._crossed(chunk, begin) if self._cross and chunk.crossings else (chunk,)
                 begin = chunk.end
 
@@ -108,8 +108,8 @@ class Reader:
         """Parts of a chunk with the products in them; all but the last `end` where the chunk begins."""
         waiting: Chunk | None = None
         for part in crossed_whole(chunk):
-            if self._strict and part.flaws:
-                raise InvalidDataError(str(part.flaws[0]))
+            if self._strict and part.errors:
+                raise InvalidDataError(str(part.errors[0]))
             if waiting is not None:
                 yield replace(waiting, end=begin)
             waiting = part
@@ -118,14 +118,14 @@ class Reader:
 
     def label_files(self) -> list[Source]:
         """The files with the labels, where these are not among the columns."""
-        find = getattr(self._format, "label_file", lambda source, reading: None)
-        return [found for source in self.sources if (found := find(source, self.reading)) is not None]
+        find = getattr(self._format, "label_file", lambda source, schema: None)
+        return [found for source in self.sources if (found := find(source, self.schema)) is not None]
 
     def doubts(self) -> list[str]:
         """Sentences about columns of text whose values look like numbers, unless somebody said that they are names."""
         if self._asked.columns is not None or not hasattr(self._format, "doubts"):
             return []
-        found: list[str] = self._format.doubts(self.sources[0], self.reading, self._asked.categorical)
+        found: list[str] = self._format.doubts(self.sources[0], self.schema, self._asked.categorical)
         return found
 
     def fraction(self) -> float | None:
@@ -139,11 +139,11 @@ class Reader:
 
     def with_width(self) -> "Reader":
         """The reader itself, once the number of its columns is known: if nobody says it, all rows are looked at."""
-        if self.reading.width is None:
+        if self.schema.width is None:
             if any(source.is_pipe for source in self.sources):
                 raise InvalidDataError(
                     "the number of columns of a pipe is not known beforehand: give features=N, or hash with bits=18"
                 )
             widest = max((chunk.width for chunk in self.chunks()), default=1)
-            self.reading = replace(self.reading, features=widest)
+            self.schema = replace(self.schema, features=widest)
         return self

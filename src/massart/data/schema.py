@@ -8,7 +8,7 @@ from typing import Any, Final
 from massart.data.limits import MOST_COLUMNS
 from massart.errors import InvalidParameterError
 
-__all__ = ["BITS", "FORMATS", "MOST_BITS", "MOST_FEATURES", "Reading"]
+__all__ = ["BITS", "FORMATS", "MOST_BITS", "MOST_FEATURES", "Schema"]
 
 FORMATS = ("svmlight", "vw", "csv", "jsonl", "parquet", "arrow", "npy")
 BITS = 18  # as many as Vowpal Wabbit takes by default
@@ -18,12 +18,12 @@ _LONGEST = 60  # characters of a value in a message
 
 
 @dataclass(frozen=True)
-class Reading:
+class Schema:
     """What decides the column, the value and the label of everything in a file.
 
     Features are either counted, column j of the file being column j of the matrix, or hashed to 2**bits columns.
 
-    >>> Reading(format="vw", bits=20).width
+    >>> Schema(format="vw", bits=20).width
     1048576
     """
 
@@ -65,13 +65,13 @@ class Reading:
     def as_dict(self) -> dict[str, Any]:
         """For a JSON header; `from_dict` gives it back.
 
-        >>> Reading.from_dict(Reading(labels=("no", "yes")).as_dict()) == Reading(labels=("no", "yes"))
+        >>> Schema.from_dict(Schema(labels=("no", "yes")).as_dict()) == Schema(labels=("no", "yes"))
         True
         """
         return {name: value for name, value in asdict(self).items() if value not in (None, ())}
 
     @classmethod
-    def from_dict(cls, given: Any, *, width: int | None = None) -> "Reading":
+    def from_dict(cls, given: Any, *, width: int | None = None) -> "Schema":
         """The reading whose `as_dict()` this is, checked; `width` is that of the weights it belongs to.
 
         It may come from a stranger's file, and compiled code follows its columns into the weights. What holds for

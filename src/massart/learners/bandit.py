@@ -3,7 +3,7 @@
 import secrets
 import uuid
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from massart.kernels.ranking_state import (
     new_state,
     require_arrays,
 )
-from massart.learners.choice import Choice, Contexts, Signer, new_epoch
+from massart.learners.choice import Choice, Contexts, Played, Signer, new_epoch
 from massart.learners.lift import OLD_EXPERT_SIZE, LiftCertificate, certify_lift, grown
 from massart.learners.locking import Guarded
 from massart.learners.pending import Pending
@@ -32,13 +32,6 @@ GAPS, MARGINS = (0.02, 0.1), (0.1, 0.02)
 FINE_GAPS, FINE_MARGINS = (0.01, 0.03, 0.1, 0.3), (0.3, 0.1, 0.03, 0.01)
 _OTHERWISE = ", or leave margin=None"
 _MADE_ANEW = ("_epoch", "_pending", "_signer", "_state")  # by `__setstate__`
-
-
-class Played(NamedTuple):
-    """What happened in rounds of a simulation."""
-
-    arms: NDArray[np.int64]
-    probabilities: NDArray[np.float64]  # of the arms played
 
 
 class MonotoneBandit(Guarded):

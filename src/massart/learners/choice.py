@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from numbers import Integral
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from massart.learners.choice_json import (
     refuse_constant,
 )
 
-__all__ = ["Choice", "Contexts", "Signer", "new_epoch"]
+__all__ = ["Choice", "Contexts", "Played", "Signer", "new_epoch"]
 
 _FORMAT = 2
 
@@ -33,6 +33,18 @@ _FORMAT = 2
 def new_epoch() -> int:
     """64 random bits: what sets the choices of one life of a policy apart from those of its copies."""
     return secrets.randbits(64)
+
+
+class Played(NamedTuple):
+    """What a policy did in n rounds of a simulation.
+
+    >>> played = Played(np.array([1]), np.array([0.95]))
+    >>> played.arms.tolist(), played.probabilities.tolist()
+    ([1], [0.95])
+    """
+
+    arms: NDArray[np.int64]  # (n,) the arm played
+    probabilities: NDArray[np.float64]  # (n,) with which that arm was played
 
 
 class Choice:

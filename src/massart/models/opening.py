@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import ModelFileError
 from massart.learners.multiclass import OneVsRest
 from massart.models.headers import check_header
@@ -33,7 +33,7 @@ class OpenedModel:
     classes: tuple[Any, ...]  # the negative and the positive one, or more
     learner: Any  # of a classifier, or the learner itself; None if nothing was learned, or it is another kind
     weights: NDArray[np.float64]  # (1, or one for each of several classes; columns + 1) the constant last
-    reading: Reading | None  # how files were read, if it learned from files
+    reading: Schema | None  # how files were read, if it learned from files
 
     @property
     def kind(self) -> str:
@@ -105,7 +105,7 @@ def open_any(path: str | os.PathLike[str]) -> OpenedModel:
         raise ModelFileError(f"{place} cannot be read: {error.strerror or error}") from None
     check_header(place, header)
     try:
-        reading = Reading.from_dict(meta["reading"], width=meta["n_features_in"]) if "reading" in meta else None
+        reading = Schema.from_dict(meta["reading"], width=meta["n_features_in"]) if "reading" in meta else None
         classes, learner, weights = _learned(kind, meta, arrays)
     except KeyError as missing:
         raise ModelFileError(f"{place} lacks {missing}, which a {kind} needs: save it again") from None

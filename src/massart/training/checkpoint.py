@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart import __version__
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidParameterError, ModelFileError
 from massart.kernels.states import check_arrays
 from massart.models.headers import check_header, printable
@@ -41,7 +41,7 @@ class Saved:
     name: str  # that changes with whatever is in it
     version: str  # of massart, which wrote it
     classes: list[Any]  # the negative one and the positive one
-    reading: Reading  # how its rows were read; of a model that learned from arrays, what its labels tell of it
+    reading: Schema  # how its rows were read; of a model that learned from arrays, what its labels tell of it
     first: Learner
     again: Learner | None
 
@@ -104,9 +104,9 @@ def _assembled(path: Path, header: dict[str, Any], arrays: dict[str, NDArray[Any
         if len(classes) != 2:
             raise ModelFileError(f"{path} tells {len(classes)} classes apart: the command line takes two")
         usual = set(classes) in ({-1, 1}, {0, 1})
-        reading = Reading(labels=None if usual else (str(classes[0]), str(classes[1])))
+        reading = Schema(labels=None if usual else (str(classes[0]), str(classes[1])))
         if "reading" in meta:
-            reading = Reading.from_dict(meta["reading"], width=meta["n_features_in"])
+            reading = Schema.from_dict(meta["reading"], width=meta["n_features_in"])
         width = meta["n_features_in"]
         first = _learner(meta["learner"], arrays, _FIRST)
         again = _learner(meta["learner"], arrays, _AGAIN) if any(n.startswith(_AGAIN) for n in arrays) else None
@@ -131,7 +131,7 @@ def write_classifier(
     path: Path,
     pupil: Pupil,
     settings: Settings,
-    reading: Reading,
+    reading: Schema,
     classes: list[Any],
     training: dict[str, Any],
     progress: dict[str, Any] | None = None,
@@ -168,10 +168,10 @@ def write_classifier(
     write_model(path, "classifier", meta, arrays)
 
 
-def class_values(reading: Reading) -> list[Any]:
+def class_values(reading: Schema) -> list[Any]:
     """The two classes of a reading, as numbers if both are.
 
-    >>> class_values(Reading()), class_values(Reading(labels=("0", "1"))), class_values(Reading(labels=("no", "yes")))
+    >>> class_values(Schema()), class_values(Schema(labels=("0", "1"))), class_values(Schema(labels=("no", "yes")))
     ([-1, 1], [0, 1], ['no', 'yes'])
     """
     if reading.labels is None:
@@ -184,10 +184,10 @@ def class_values(reading: Reading) -> list[Any]:
     return list(reading.labels)
 
 
-def label_words(reading: Reading) -> tuple[str, str]:
+def label_words(reading: Schema) -> tuple[str, str]:
     """How the rows name the two classes.
 
-    >>> label_words(Reading()), label_words(Reading(labels=("1", "2")))
+    >>> label_words(Schema()), label_words(Schema(labels=("1", "2")))
     (('-1 or 0', '1'), ('1', '2'))
     """
     return ("-1 or 0", "1") if reading.labels is None else reading.labels
@@ -198,10 +198,10 @@ def class_names(classes: list[Any]) -> tuple[str, str]:
     return str(classes[0]), str(classes[1])
 
 
-def reading_with(own: Reading, asked: Reading, model: str) -> Reading:
+def reading_with(own: Schema, asked: Schema, model: str) -> Schema:
     """A model's reading; what was asked for and differs is refused, but for the format, which the data decides.
 
-    >>> reading_with(Reading("vw", bits=18), Reading(bits=20), "m.massart")
+    >>> reading_with(Schema("vw", bits=18), Schema(bits=20), "m.massart")
     Traceback (most recent call last):
     massart.errors.InvalidParameterError: bits=20, but m.massart was begun with bits=18: leave it out
     """

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.chunk import Chunk, Flaw
+from massart.data.chunk import Chunk, RowError
 
 if TYPE_CHECKING:
     from massart.training.run import Training
@@ -49,7 +49,7 @@ class Watcher:
     def advanced(self, rows: int, fraction: float | None) -> None:
         """So many rows were predicted or converted, and this share of the input was read, if that is known."""
 
-    def flaw(self, flaw: Flaw) -> None:
+    def flaw(self, flaw: RowError) -> None:
         """A row was left out."""
 
     def measured(self, passed: int, rows: int, wrong: int) -> None:

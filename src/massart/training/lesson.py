@@ -71,7 +71,7 @@ class Lesson:
             progress.measured = rows + int(np.count_nonzero(judged)), mistakes + int(np.count_nonzero(wrong))
 
     def _note_flaws(self, part: Chunk) -> None:
-        for flaw in part.flaws:
+        for flaw in part.errors:
             if self._settings.strict:
                 raise InvalidDataError(f"{flaw} (without --strict the row would be left out)")
             self._progress.count_flaw(flaw)

@@ -65,15 +65,15 @@ def predict_file(
     if isinstance(out, Path):
         check_place(out, "the predictions")
     reader = Reader(find_sources(list(data)), reading, workers=workers, labelled=False, tags=True)
-    if reader.reading.width is not None:
-        check_width(reader.reading.width, weights.size - 1)
+    if reader.schema.width is not None:
+        check_width(reader.schema.width, weights.size - 1)
     sink = PredictionFile(out) if isinstance(out, Path) else out
     counts: Counter[str] = Counter()
     try:
         for chunk in Ahead(reader.chunks()):
             answers = Answers()
             for part in crossed(chunk):
-                for flaw in part.flaws:
+                for flaw in part.errors:
                     if strict:
                         raise InvalidDataError(f"{flaw} (without --strict the row would be left out)")
                     watcher.flaw(flaw)
@@ -83,7 +83,7 @@ def predict_file(
                 counts["rows"] += len(part)
                 counts["labelled"] += int(np.count_nonzero(labelled))
                 counts["mistakes"] += int(np.count_nonzero(wrong))
-                counts["flawed"] += len(part.flaws)
+                counts["flawed"] += len(part.errors)
                 answers.add(part, found)
             sink.write(answers.text(names, as_scores=scores))
             watcher.advanced(counts["rows"], reader.fraction())

@@ -29,8 +29,8 @@ class Answers:
     A score that is NaN means that the row was left out. A tag of the row stands after its prediction.
 
     >>> from massart.data.formats.text_format import parse_block
-    >>> from massart.data.schema import Reading
-    >>> chunk = parse_block(b"1 |f a\n1 'x7 |f a\n1 |f a:\n-1 |f b\n", Reading("vw", bits=18))
+    >>> from massart.data.schema import Schema
+    >>> chunk = parse_block(b"1 |f a\n1 'x7 |f a\n1 |f a:\n-1 |f b\n", Schema("vw", bits=18))
     >>> answers = Answers()
     >>> answers.add(chunk, np.array([0.5, -1.0, np.nan]))
     >>> answers.text(("no", "yes"))
@@ -48,7 +48,7 @@ class Answers:
         """One line per row, an empty one for each row with a flaw."""
         scores = np.concatenate([own for _, own in self._parts]) if self._parts else np.empty(0)
         tags = [tag for part, own in self._parts for tag in (part.tags or [""] * own.size)]
-        flaws = [flaw.line for part, _ in self._parts for flaw in part.flaws]
+        flaws = [flaw.line for part, _ in self._parts for flaw in part.errors]
         if flaws:
             places = np.searchsorted(np.concatenate([part.lines for part, _ in self._parts]), sorted(flaws))
             scores = np.insert(scores, places, np.nan)

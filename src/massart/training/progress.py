@@ -4,7 +4,7 @@ import re
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from massart.data.chunk import Flaw, Position
+from massart.data.chunk import Position, RowError
 from massart.errors import ModelFileError
 
 __all__ = ["FINISH", "LEARN", "MEASURE", "OTHER_LABELS", "Progress"]
@@ -78,17 +78,17 @@ class Progress:
         wrong = [mistakes for rows, mistakes in self.holdout if rows]
         return wrong.index(min(wrong)) + 1 if wrong else None
 
-    def count_flaw(self, flaw: Flaw) -> None:
+    def count_flaw(self, flaw: RowError) -> None:
         """Count it among those of its kind.
 
         >>> progress = Progress()
         >>> for found in ("'x'", "'y'"):
-        ...     progress.count_flaw(Flaw("a.svm", 1, 3, f"expected a number, found {found}"))
+        ...     progress.count_flaw(RowError("a.svm", 1, 3, f"expected a number, found {found}"))
         >>> progress.flaws
         {'expected a number, found ...': 2}
         """
         # What is quoted differs between two flaws of a kind, unless it is a sign; advice comes after a semicolon.
-        kind = _QUOTED.sub(lambda found: "..." if re.search(r"\w", found[0]) else found[0], flaw.words).split("; ")[0]
+        kind = _QUOTED.sub(lambda found: "..." if re.search(r"\w", found[0]) else found[0], flaw.message).split("; ")[0]
         if kind not in self.flaws and len(self.flaws) >= _MOST_KINDS:
             kind = "other flaws"
         self.flaws[kind] = self.flaws.get(kind, 0) + 1

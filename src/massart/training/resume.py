@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 from massart.training.settings import Settings
 
@@ -24,7 +24,7 @@ _SAMPLED, _WHOLE = "blocks:", "sha256:"
 def identity(
     sources: Sequence[Any],
     settings: Settings,
-    reading: Reading,
+    reading: Schema,
     initial: str | None,
     others: Sequence[Any] = (),
     *,
@@ -37,7 +37,7 @@ def identity(
 
     >>> from types import SimpleNamespace
     >>> data = SimpleNamespace(name="a.svm", size=420, path=None, is_pipe=True)
-    >>> found = identity([data], Settings(passes=2), Reading("svmlight"), None)
+    >>> found = identity([data], Settings(passes=2), Schema("svmlight"), None)
     >>> found["sources"], found["content"], found["options"]["passes"], found["reading"]
     ([['a.svm', 420]], [None], 2, {'format': 'svmlight'})
     """

@@ -71,11 +71,11 @@ class Training:
         self.reader, self.settings, self.model = reader, settings, model
         self.pupil = Pupil(settings) if begin is None else begin.pupil(settings)
         self.progress = Progress(width=self.pupil.width)
-        self.classes = class_values(reader.reading) if begin is None else begin.classes
+        self.classes = class_values(reader.schema) if begin is None else begin.classes
         self._runs = [] if begin is None else begin.runs
         others = [*reader.label_files(), *(() if holdout is None else (*holdout.sources, *holdout.label_files()))]
         name = None if begin is None else begin.name
-        self.identity = identity(reader.sources, settings, reader.reading, name, others, with_content=model is not None)
+        self.identity = identity(reader.sources, settings, reader.schema, name, others, with_content=model is not None)
         self._locks = [] if model is None else [OutputLock(model), OutputLock(_checkpoint(model))]
         self._predictions, self._as_scores = predictions, as_scores
         self.progress.output = output_name(predictions, as_scores=as_scores)
@@ -171,7 +171,7 @@ class Training:
         """Go through the input once; whether it came to its end."""
         progress, measuring = self.progress, self.progress.phase == MEASURE
         reader = self._holdout if measuring and self._holdout is not None else self.reader
-        lesson = Lesson(self.pupil, progress, self.settings, self.reader.reading.width, self._watcher)
+        lesson = Lesson(self.pupil, progress, self.settings, self.reader.schema.width, self._watcher)
         names = class_names(self.classes)
         if measuring:
             lesson.begin_measuring()
@@ -182,7 +182,7 @@ class Training:
                 lesson.measure(chunk)
             else:
                 self._worked[0] += lesson.learn(chunk, self._sink, names, as_scores=self._as_scores)
-            if reader.reading.format in _TEXTS:
+            if reader.schema.format in _TEXTS:
                 same = chunk.end.source == progress.position.source
                 self._worked[1] += chunk.end.offset - (progress.position.offset if same else 0)
             progress.position = chunk.end
@@ -247,7 +247,7 @@ class Training:
     def _labels_seen(self) -> str:
         """Which labels there were, how often, and what to do about them."""
         progress = self.progress
-        negative, positive = label_words(self.reader.reading)
+        negative, positive = label_words(self.reader.schema)
         seen = {negative: progress.learned - progress.positive, positive: progress.positive}
         others = progress.unknown_labels.items()
         counts = [*((label, count) for label, count in seen.items() if count), *others]
@@ -285,7 +285,7 @@ class Training:
     def _write(self, path: Path, *, complete: bool) -> None:
         progress = None if complete else self.progress.as_dict()
         training = self._training(complete=complete)
-        write_classifier(path, self.pupil, self.settings, self.reader.reading, self.classes, training, progress)
+        write_classifier(path, self.pupil, self.settings, self.reader.schema, self.classes, training, progress)
 
     def _try_checkpoint(self) -> bool:
         """Write a checkpoint; where that fails, say so and go on: the training is worth more."""
@@ -305,7 +305,7 @@ class Training:
     def _finish(self) -> None:
         """Write the model, then let go of what was only needed on the way."""
         if self.model is not None:
-            self.pupil.trim(self.reader.reading.width or self.progress.width)
+            self.pupil.trim(self.reader.schema.width or self.progress.width)
             if isinstance(self._sink, PredictionFile):
                 self._try_checkpoint()  # the predictions get their name after the model: until then it is not over
             self._write(self.model, complete=True)
@@ -326,13 +326,13 @@ class Training:
         learning = max(seconds - compiling, 1e-9)
         sizes = [source.size for source in self.reader.sources]
         read = self._worked[1]
-        if self.reader.reading.format not in _TEXTS and None not in sizes:
+        if self.reader.schema.format not in _TEXTS and None not in sizes:
             read = sum(sizes) * self.settings.passes
         return Summary(
             rows=progress.learned,
             mistakes=progress.mistakes,
             positive=progress.positive,
-            labels=label_words(self.reader.reading),
+            labels=label_words(self.reader.schema),
             answers=class_names(self.classes),
             passes=progress.passed,
             certificate=pupil.first.certificate() if pupil.first is not None else None,

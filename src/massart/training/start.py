@@ -7,7 +7,7 @@ from typing import Any
 
 from massart.data.io.sources import find_sources
 from massart.data.reader import Reader
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidParameterError, MassartError
 from massart.files import check_place
 from massart.training.checkpoint import Saved, open_model, reading_with
@@ -23,7 +23,7 @@ __all__ = ["is_complete", "open_training"]
 def open_training(
     data: Sequence[str],
     settings: Settings | None = None,
-    reading: Reading | None = None,
+    reading: Schema | None = None,
     *,
     model: Path | None = None,
     initial: Path | None = None,
@@ -44,7 +44,7 @@ def open_training(
     >>> summary.rows, summary.mistakes <= 5
     (100, True)
     """
-    settings, reading = settings or Settings(), reading or Reading()
+    settings, reading = settings or Settings(), reading or Schema()
     labels_given = reading.labels is not None
     _check_places(data, model, predictions, resume=resume)
     begin: Saved | None = None
@@ -63,7 +63,7 @@ def open_training(
     )
     holdout = None
     if isinstance(settings.holdout, str):
-        holdout = Reader(find_sources([settings.holdout]), reader.reading, workers=workers, find_labels=False)
+        holdout = Reader(find_sources([settings.holdout]), reader.schema, workers=workers, find_labels=False)
         if settings.passes > 1:
             _once_only(holdout.sources, "the holdout is read again after every pass")
     training = Training(

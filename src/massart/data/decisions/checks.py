@@ -1,7 +1,7 @@
 """What a log must be before anything is computed from it.
 
 An importance weight is a probability divided by a propensity, so a propensity that is missing, zero or impossible
-spoils every estimate.  Such rows are collected over the whole log and refused together; any other flaw is refused
+spoils every estimate.  Such rows are collected over the whole log and refused together; any other error is refused
 where it stands.
 """
 
@@ -67,9 +67,9 @@ class LogChecker:
 
     def sound(self, decision: Decision) -> bool:
         """Whether its propensities can be; refuses at once what else is wrong with it."""
-        flaw = decision.flaw()
-        if flaw is not None:
-            refuse(self.source, decision.line, *flaw, "mend the line or leave the decision out")
+        problem = decision.problem()
+        if problem is not None:
+            refuse(self.source, decision.line, *problem, "mend the line or leave the decision out")
         shape = (bool(sparse.issparse(decision.contexts)), int(decision.contexts.shape[1]))
         if self._shape is None:
             self._shape = shape

@@ -182,9 +182,9 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Numbered lines, without line ends and byte order mark; one that is too long is refused."""
     source = Source(path)
     for block in blocks(source):
-        if block.flaws:
-            first = block.flaws[0]
-            refuse(first.source, first.line, "line", first.words, "log fewer features, or fewer arms, per decision")
+        if block.errors:
+            first = block.errors[0]
+            refuse(first.source, first.line, "line", first.message, "log fewer features, or fewer arms, per decision")
         for number, line in enumerate(block.text.tobytes().removesuffix(b"\n").split(b"\n"), start=block.line + 1):
             try:
                 text = line.decode()

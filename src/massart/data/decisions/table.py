@@ -67,10 +67,10 @@ class Decision:
         size = contexts.data.nbytes + contexts.indices.nbytes if sparse.issparse(contexts) else contexts.nbytes
         return int(size) + 32 * self.arms + 256
 
-    def flaw(self) -> tuple[str, str] | None:
+    def problem(self) -> tuple[str, str] | None:
         """The first field that no decision could have, and what is wrong with it; propensities are not judged here.
 
-        >>> Decision(np.eye(2), arm=2, probability=0.5, reward=1.0).flaw()
+        >>> Decision(np.eye(2), arm=2, probability=0.5, reward=1.0).problem()
         ('arm', '2 is none of the 2 arms 0 to 1')
         """
         values = self.contexts.data if sparse.issparse(self.contexts) else self.contexts

@@ -90,12 +90,12 @@ def distinct(array: Any) -> tuple[NDArray[np.int64], list[Any]]:
 
 
 def put_vectors(array: Any, feature: Feature, matrix: Matrix, name: str) -> None:
-    """Fill columns with lists of `feature.size` numbers; null is a row of absent ones, another size is a flaw."""
+    """Fill columns with lists of `feature.size` numbers; null is a row of absent ones, another size is a error."""
     dtype, size = matrix.values.dtype, feature.size
     lengths = array.value_lengths().fill_null(-1).to_numpy(zero_copy_only=False)
     right = lengths == size
     for row in np.flatnonzero(~right & (lengths >= 0)).tolist():
-        matrix.flaws.setdefault(row, (name, f"expected {size:,} numbers, found {lengths[row]:,}"))
+        matrix.errors.setdefault(row, (name, f"expected {size:,} numbers, found {lengths[row]:,}"))
     if not right.all():
         array = array.filter(pyarrow().array(right))
     given = numbers_of(array.type.value_type, dtype)(array.flatten()).reshape(-1, size)

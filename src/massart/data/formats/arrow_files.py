@@ -19,7 +19,7 @@ from massart.data.io.sources import Source
 from massart.data.limits import TooLarge, most_unpacked
 from massart.errors import InvalidDataError, MassartError
 
-__all__ = ["Batch", "MissingPyArrowError", "batches", "fields", "in_words", "pyarrow", "rows_of", "schema"]
+__all__ = ["Batch", "MissingPyArrowError", "arrow_schema", "batches", "fields", "in_words", "pyarrow", "rows_of"]
 
 _BUFFERS: Final = 1 << 25  # bytes of Parquet pages that are held for all columns together
 _LARGEST_BUFFER, _SMALLEST_BUFFER = 1 << 16, 1 << 14  # and for one of them: in the processor's cache, it is faster
@@ -50,14 +50,14 @@ def pyarrow(part: str = "") -> Any:
         ) from None
 
 
-def schema(source: Source) -> Any:
+def arrow_schema(source: Source) -> Any:
     """The names and types of the columns.
 
     >>> import tempfile
     >>> table = pyarrow().table({"y": [0, 1], "x": [0.5, None]})
     >>> with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
     ...     pyarrow("parquet").write_table(table, file.name)
-    ...     names = schema(Source(file.name)).names
+    ...     names = arrow_schema(Source(file.name)).names
     ...     rest = list(batches(Source(file.name), ["x"], start=1, rows=10))
     >>> names, [(batch.first, batch.columns.num_rows) for batch in rest]
     (['y', 'x'], [(1, 1)])
@@ -76,7 +76,7 @@ def schema(source: Source) -> Any:
 
 def fields(source: Source) -> list[tuple[str, Any]]:
     """The name and type of each column."""
-    return [(entry.name, entry.type) for entry in schema(source)]
+    return [(entry.name, entry.type) for entry in arrow_schema(source)]
 
 
 def rows_of(source: Source, batch: Any, row: int) -> list[dict[str, Any]]:
@@ -204,11 +204,11 @@ def _valid(batch: Any, *, decoded: bool = False) -> Any:
     return batch
 
 
-def _texts(schema: Any, names: list[str]) -> list[str]:
+def _texts(of: Any, names: list[str]) -> list[str]:
     """Which of the columns are text: a few long values that come again and again are to stay a few."""
     types, wanted = pyarrow("types"), set(names)
     tests = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    return [entry.name for entry in schema if entry.name in wanted and any(test(entry.type) for test in tests)]
+    return [entry.name for entry in of if entry.name in wanted and any(test(entry.type) for test in tests)]
 
 
 def _own_file(
@@ -267,7 +267,7 @@ def _stream(source: Source, wanted: list[int] | None, *, looking: bool) -> Itera
 def _stream_batches(
     source: Source, names: list[str], start: int, rows: int, *, lanes: int, looking: bool
 ) -> Iterator[tuple[int, Any]]:
-    whole = schema(source).names
+    whole = arrow_schema(source).names
     wanted = [whole.index(name) for name in names]
     with _stream(source, wanted, looking=looking) as (reader, report, look):
         first = 0

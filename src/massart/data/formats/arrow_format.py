@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk, Position
 from massart.data.formats import arrow_columns
-from massart.data.formats.arrow_files import Batch, batches, in_words, pyarrow, schema
+from massart.data.formats.arrow_files import Batch, arrow_schema, batches, in_words, pyarrow
 from massart.data.formats.table_chunks import Matrix, Table, frozen, rows_of_a_chunk
 from massart.data.formats.table_columns import Column, Kind, choose, doubt, settled
 from massart.data.formats.table_labels import NEGATIVE, with_labels
 from massart.data.io.prefetch import in_order
 from massart.data.io.sources import Source
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 
 __all__ = ["chunks", "doubts", "settle"]
@@ -29,33 +29,33 @@ _REMEDY: Final = "cast the column to numbers before, or pass `--categorical {nam
 _MOST_HEAD: Final = 1 << 22  # rows that are looked at when they are not, as in a file that is sorted
 
 
-def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Reading:
+def settle(source: Source, schema: Schema, *, labelled: bool = True) -> Schema:
     """The reading with the names of all columns, and the two labels if they are text.
 
     >>> import tempfile, pyarrow, pyarrow.parquet
     >>> table = pyarrow.table({"y": [0, 1], "age": [30, None], "town": ["Rome", "Oslo"]})
     >>> with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
     ...     pyarrow.parquet.write_table(table, file.name)
-    ...     reading = settle(Source(file.name), Reading(format="parquet"))
-    ...     (chunk,) = chunks(Source(file.name), reading, Position())
-    >>> reading.columns, reading.categorical, chunk.rows[0].tolist(), chunk.y.tolist()
+    ...     schema = settle(Source(file.name), Schema(format="parquet"))
+    ...     (chunk,) = chunks(Source(file.name), schema, Position())
+    >>> schema.columns, schema.categorical, chunk.rows[0].tolist(), chunk.y.tolist()
     (('age', 'town'), ('town',), [30.0, 1.0, 1.0], [-1, 1])
     """
-    columns = _columns(source, schema(source))
-    layout = choose(columns, reading, source.name, labelled=labelled)
-    if reading.columns is None or reading.width is None:
-        reading = settled(columns, layout, reading)
-    if layout.label is not None and labelled and reading.labels is None and not columns[layout.label].is_flag:
+    columns = _columns(source, arrow_schema(source))
+    layout = choose(columns, schema, source.name, labelled=labelled)
+    if schema.columns is None or schema.width is None:
+        schema = settled(columns, layout, schema)
+    if layout.label is not None and labelled and schema.labels is None and not columns[layout.label].is_flag:
         label = columns[layout.label]
         found = _labels_in_head(source, label.name, words=label.kind == "category")
-        return with_labels(reading, found, source.name)
-    return reading
+        return with_labels(schema, found, source.name)
+    return schema
 
 
-def doubts(source: Source, reading: Reading, asked: Sequence[str]) -> list[str]:
+def doubts(source: Source, schema: Schema, asked: Sequence[str]) -> list[str]:
     """What is to be said of columns of text, but those asked for, whose values look like numbers."""
-    texts = {entry.name for entry in schema(source) if arrow_columns.is_text(entry.type)}
-    names = [name for name in reading.categorical if name in texts and name not in asked]
+    texts = {entry.name for entry in arrow_schema(source) if arrow_columns.is_text(entry.type)}
+    names = [name for name in schema.categorical if name in texts and name not in asked]
     if not names:
         return []
     found = []
@@ -76,7 +76,7 @@ def doubts(source: Source, reading: Reading, asked: Sequence[str]) -> list[str]:
 
 def chunks(
     source: Source,
-    reading: Reading,
+    schema: Schema,
     start: Position,
     *,
     workers: int = 2,
@@ -84,8 +84,8 @@ def chunks(
     labelled: bool = True,
 ) -> Iterator[Chunk]:
     """The rows of a file from a row on, 2 to 4 MB at a time, with `workers` threads decoding ahead."""
-    columns = _columns(source, schema(source))
-    convert = _Converter(source, columns, reading, start.source, labelled=labelled)
+    columns = _columns(source, arrow_schema(source))
+    convert = _Converter(source, columns, schema, start.source, labelled=labelled)
     rows = rows_of_a_chunk(convert.table.layout.width)
     return in_order(convert, batches(source, convert.names, start.offset, rows, lanes=workers), workers)
 
@@ -93,15 +93,15 @@ def chunks(
 class _Converter:
     """Record batches of one file to chunks."""
 
-    def __init__(self, source: Source, columns: list[Column], reading: Reading, number: int, *, labelled: bool) -> None:
-        layout = choose(columns, reading, source.name, labelled=labelled)
-        self.table = Table(columns, layout, reading, source.name, labelled=labelled)
+    def __init__(self, source: Source, columns: list[Column], schema: Schema, number: int, *, labelled: bool) -> None:
+        layout = choose(columns, schema, source.name, labelled=labelled)
+        self.table = Table(columns, layout, schema, source.name, labelled=labelled)
         self._columns, self._source, self._file = columns, number, source
         used = [layout.label, layout.weight, *(feature.column for feature in layout.features)]
         self.names = [columns[one].name for one in dict.fromkeys(used) if one is not None]
-        types = {entry.name: entry.type for entry in schema(source)}
+        types = {entry.name: entry.type for entry in arrow_schema(source)}
         whole = [types[columns[feature.column].name] for feature in layout.features]
-        narrow = reading.bits is None and all(map(arrow_columns.is_float32, whole))
+        narrow = schema.bits is None and all(map(arrow_columns.is_float32, whole))
         self._dtype = np.dtype(np.float32 if narrow else np.float64)
         self._numbers = [
             arrow_columns.numbers_of(kind, self._dtype) if feature.kind == "number" else None
@@ -157,11 +157,11 @@ class _Converter:
         return self.table.labels.of_values(values)[places], lambda row: values[places[row]]
 
 
-def _columns(source: Source, schema: Any) -> list[Column]:
+def _columns(source: Source, of: Any) -> list[Column]:
     """The columns of a file and what can be made of them; the size of a list is that of the first one."""
     found: list[Column] = []
-    times = Counter(schema.names)
-    for entry in schema:
+    times = Counter(of.names)
+    for entry in of:
         kind: Kind = arrow_columns.kind_of(entry.type)
         size = 1
         if kind == "vector" and times[entry.name] == 1:  # several columns of one name are refused later on

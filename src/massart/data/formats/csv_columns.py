@@ -11,7 +11,7 @@ from massart.data.formats.table_columns import Column, asked_columns, choose, do
 from massart.data.formats.table_labels import with_labels
 from massart.data.limits import MOST_COLUMNS
 from massart.data.names import name_hash
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 from massart.kernels.parsing.csv import CATEGORY, LABEL, LEFT_OUT, NUMBER, WEIGHT, WITH_COMMA, WITH_POINT
 from massart.kernels.parsing.csv_fields import A_NUMBER, MISSING, WORDS
@@ -39,56 +39,56 @@ class Plan:
         return bool((self.kinds == WEIGHT).any())
 
 
-def choose_columns(head: Head, reading: Reading, where: str, *, labelled: bool) -> Reading:
+def choose_columns(head: Head, schema: Schema, where: str, *, labelled: bool) -> Schema:
     r"""The reading, completed: header, separator, label, and which columns are features and which of them are text.
 
-    >>> found = choose_columns(Head(b"age,town,y\n31,Ulm,0\n54,Bonn,1\n", ","), Reading(), "a.csv", labelled=True)
+    >>> found = choose_columns(Head(b"age,town,y\n31,Ulm,0\n54,Bonn,1\n", ","), Schema(), "a.csv", labelled=True)
     >>> found.header, found.label, found.columns, found.categorical, found.bits
     (True, 'y', ('age', 'town'), ('town',), 18)
     """
-    header = reading.header
+    header = schema.header
     if header is None:
-        asked = (reading.label, reading.weight, *reading.ignore, *reading.categorical, *reading.numbers)
+        asked = (schema.label, schema.weight, *schema.ignore, *schema.categorical, *schema.numbers)
         header = head.has_header([name for name in asked if name is not None])
     names = _names(head, where, header=header)
-    written = asked_columns(reading.numbers, names, reading, where, "--number")
+    written = asked_columns(schema.numbers, names, schema, where, "--number")
     texts = (head.kinds(header=header) == WORDS).any(axis=0)
     for i in np.flatnonzero(texts).tolist():
-        texts[i] = i not in written and not (reading.decimal == "," and _all_with_comma(head, i, header=header))
+        texts[i] = i not in written and not (schema.decimal == "," and _all_with_comma(head, i, header=header))
     columns = [
         Column(name, "category" if text else "number", 1, "text") for name, text in zip(names, texts, strict=True)
     ]
-    if not header and reading.label is None:
-        reading = replace(reading, label="1")
-    layout = choose(columns, reading, where, labelled=labelled)
-    if labelled and layout.label is not None and reading.labels is None:
-        reading = with_labels(reading, _label_cells(head, layout.label, where, header=header), where)
+    if not header and schema.label is None:
+        schema = replace(schema, label="1")
+    layout = choose(columns, schema, where, labelled=labelled)
+    if labelled and layout.label is not None and schema.labels is None:
+        schema = with_labels(schema, _label_cells(head, layout.label, where, header=header), where)
     if not header:
         # Features are numbered among themselves, as in svmlight, wherever the label is.
         kept = [feature.column for feature in layout.features]
         taken = {*kept, layout.label, layout.weight}
-        reading = replace(reading, ignore=tuple(name for i, name in enumerate(names) if i not in taken))
+        schema = replace(schema, ignore=tuple(name for i, name in enumerate(names) if i not in taken))
         for number, i in enumerate(kept):
             columns[i] = columns[i]._replace(name=str(number + 1))
-    reading = replace(reading, numbers=tuple(columns[i].name for i in sorted(written)))
-    found = replace(settled(columns, layout, reading), header=header, separator=head.separator)
-    if found.features is not None and reading.features is not None and reading.features < found.features:
+    schema = replace(schema, numbers=tuple(columns[i].name for i in sorted(written)))
+    found = replace(settled(columns, layout, schema), header=header, separator=head.separator)
+    if found.features is not None and schema.features is not None and schema.features < found.features:
         raise InvalidDataError(
-            f"{where} has {found.features} columns of features, more than {reading.features}: ask for more, or hash"
+            f"{where} has {found.features} columns of features, more than {schema.features}: ask for more, or hash"
         )
     return found
 
 
-def doubts(head: Head, reading: Reading, asked: Sequence[str], where: str) -> list[str]:
+def doubts(head: Head, schema: Schema, asked: Sequence[str], where: str) -> list[str]:
     r"""What is to be said of columns of names, of the completed reading, whose values look like numbers.
 
     >>> head = Head(b"y,price\n0,$5\n1,$7.50\n", ",")
-    >>> reading = choose_columns(head, Reading(), "a.csv", labelled=True)
-    >>> len(doubts(head, reading, (), "a.csv")), len(doubts(head, reading, ("price",), "a.csv"))
+    >>> schema = choose_columns(head, Schema(), "a.csv", labelled=True)
+    >>> len(doubts(head, schema, (), "a.csv")), len(doubts(head, schema, ("price",), "a.csv"))
     (1, 0)
     """
-    header = bool(reading.header)
-    plan = plan_for(head, reading, where, labelled=False)
+    header = bool(schema.header)
+    plan = plan_for(head, schema, where, labelled=False)
     known = {*asked, *(str(int(name) % (head.width + 1)) for name in asked if name.lstrip("-").isdecimal())}
     kinds, found = head.kinds(header=header), []
     for i in np.flatnonzero(plan.kinds == CATEGORY).tolist():
@@ -133,20 +133,20 @@ def _label_cells(head: Head, column: int, where: str, *, header: bool) -> list[s
         raise InvalidDataError(f"{where} has labels that are not UTF-8: save it as UTF-8") from None
 
 
-def plan_for(head: Head, reading: Reading, where: str, *, labelled: bool) -> Plan:
+def plan_for(head: Head, schema: Schema, where: str, *, labelled: bool) -> Plan:
     r"""Where in this file the columns of a completed reading are.
 
-    >>> reading = Reading(header=True, label="y", columns=("age", "size"), features=2)
-    >>> plan_for(Head(b"size,id,age\n1,2,3\n", ","), reading, "b.csv", labelled=False).targets.tolist()
+    >>> schema = Schema(header=True, label="y", columns=("age", "size"), features=2)
+    >>> plan_for(Head(b"size,id,age\n1,2,3\n", ","), schema, "b.csv", labelled=False).targets.tolist()
     [1, 0, 0]
     """
-    wanted, categorical, written = reading.columns or (), set(reading.categorical), set(reading.numbers)
-    number = WITH_COMMA if reading.decimal == "," else NUMBER
-    if reading.header:
+    wanted, categorical, written = schema.columns or (), set(schema.categorical), set(schema.numbers)
+    number = WITH_COMMA if schema.decimal == "," else NUMBER
+    if schema.header:
         names = _names(head, where, header=True)
-        label, weight, features = _named(names, reading, where, labelled=labelled)
+        label, weight, features = _named(names, schema, where, labelled=labelled)
     else:
-        label, weight, features = _numbered(head, reading, where, labelled=labelled)
+        label, weight, features = _numbered(head, schema, where, labelled=labelled)
         names = _names(head, where, header=False)
     kinds = np.full(len(names), LEFT_OUT, np.uint8)
     targets, slots = np.zeros(len(names), np.uint32), np.zeros(len(names), np.uint8)
@@ -156,27 +156,27 @@ def plan_for(head: Head, reading: Reading, where: str, *, labelled: bool) -> Pla
             kinds[i] = WITH_POINT
         slots[i] = name.encode()[0]
         targets[i] = order
-        if reading.bits is not None:
-            targets[i] = name_hash(name) & (0xFFFFFFFF if name in categorical else (1 << reading.bits) - 1)
+        if schema.bits is not None:
+            targets[i] = name_hash(name) & (0xFFFFFFFF if name in categorical else (1 << schema.bits) - 1)
     for place, kind in ((label, LABEL), (weight, WEIGHT)):
         if place is not None:
             kinds[place] = kind
     return Plan(tuple(names), kinds, targets, slots, len(features))
 
 
-def _named(names: Sequence[str], reading: Reading, where: str, *, labelled: bool) -> _Places:
+def _named(names: Sequence[str], schema: Schema, where: str, *, labelled: bool) -> _Places:
     places = {name: i for i, name in enumerate(names)}
     for i, name in enumerate(names):
-        if places[name] != i and name in {*(reading.columns or ()), reading.label, reading.weight}:
+        if places[name] != i and name in {*(schema.columns or ()), schema.label, schema.weight}:
             raise InvalidDataError(f"{where}: several columns are called {name[:100]!r}; give each a name of its own")
-    for asked, what, option in ((reading.label, "the label", "--label"), (reading.weight, "the weight", "--weight")):
+    for asked, what, option in ((schema.label, "the label", "--label"), (schema.weight, "the weight", "--weight")):
         if labelled and asked is not None and asked not in places:
             raise missing(where, asked, names, what, option)
-    for name in reading.columns or ():
+    for name in schema.columns or ():
         if name not in places:
             raise missing(where, name, names, "a feature", "--ignore when you train")
-    features = [places[name] for name in reading.columns or ()]
-    return places.get(reading.label or ""), places.get(reading.weight or ""), features
+    features = [places[name] for name in schema.columns or ()]
+    return places.get(schema.label or ""), places.get(schema.weight or ""), features
 
 
 def _place(number: str, where: str) -> int:
@@ -187,14 +187,14 @@ def _place(number: str, where: str) -> int:
     return int(number) - 1
 
 
-def _numbered(head: Head, reading: Reading, where: str, *, labelled: bool) -> _Places:
+def _numbered(head: Head, schema: Schema, where: str, *, labelled: bool) -> _Places:
     """The columns of a file without names: all there were, or all but the label, or only the features."""
-    count = len(reading.columns or ())
-    for asked in (reading.label, reading.weight, *reading.ignore):
+    count = len(schema.columns or ())
+    for asked in (schema.label, schema.weight, *schema.ignore):
         if asked is not None and not (asked.isdecimal() and 1 <= int(asked[:9]) <= MOST_COLUMNS):
             raise InvalidDataError(f"{where} has no line of names in which there could be a column {asked!r}")
     label, weight, *ignored = (
-        None if n is None else _place(n, where) for n in (reading.label, reading.weight, *reading.ignore)
+        None if n is None else _place(n, where) for n in (schema.label, schema.weight, *schema.ignore)
     )
     others = {place for place in (label, weight, *ignored) if place is not None}
     places = list(range(count + len(others)))

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.chunk import Chunk, Flaw, Position
+from massart.data.chunk import Chunk, Position, RowError
 from massart.data.formats.csv_columns import Plan, choose_columns, plan_for
 from massart.data.formats.csv_columns import doubts as find_doubts
 from massart.data.formats.csv_head import look
@@ -17,9 +17,9 @@ from massart.data.io.blocks import Block, blocks
 from massart.data.io.prefetch import in_order
 from massart.data.io.sources import Source
 from massart.data.row_errors import sentence
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError
-from massart.kernels.parsing import row_errors as flaw
+from massart.kernels.parsing import row_errors as codes
 from massart.kernels.parsing.csv import parse_csv
 from massart.kernels.parsing.csv_fields import cut_records, has_byte, is_missing
 
@@ -30,31 +30,31 @@ _SHOWN: Final = 24  # characters of a field that a message shows
 _EMPTY: Final = np.empty(0, np.uint8)
 
 
-def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Reading:
+def settle(source: Source, schema: Schema, *, labelled: bool = True) -> Schema:
     """The reading, completed by a look at the beginning of the file; one that is complete is kept as it is.
 
     A column is one of numbers if all of its values in the first megabyte are; otherwise its values are names. The label
     is the column asked for, or called label, y, target or class, or the first of a file without a line of names.
     """
-    head = look(source, reading.separator, reading.decimal)
-    if reading.columns is not None:
+    head = look(source, schema.separator, schema.decimal)
+    if schema.columns is not None:
         if head is not None:
-            plan_for(head, reading, source.name, labelled=labelled)
-        return reading
+            plan_for(head, schema, source.name, labelled=labelled)
+        return schema
     if head is None:
         raise InvalidDataError(f"{source.name} is empty: there are no columns to choose from")
-    return choose_columns(head, reading, source.name, labelled=labelled)
+    return choose_columns(head, schema, source.name, labelled=labelled)
 
 
-def doubts(source: Source, reading: Reading, asked: Sequence[str]) -> list[str]:
+def doubts(source: Source, schema: Schema, asked: Sequence[str]) -> list[str]:
     """What is to be said of columns of names, but those asked for, whose values look like numbers."""
-    head = look(source, reading.separator, reading.decimal)
-    return [] if head is None else find_doubts(head, reading, asked, source.name)
+    head = look(source, schema.separator, schema.decimal)
+    return [] if head is None else find_doubts(head, schema, asked, source.name)
 
 
 def chunks(
     source: Source,
-    reading: Reading,
+    schema: Schema,
     start: Position,
     *,
     workers: int = 2,
@@ -65,21 +65,21 @@ def chunks(
 
     A row has no tag. Columns of a file with a line of names are found by name, in whatever order they are.
     """
-    head = look(source, reading.separator, reading.decimal)
+    head = look(source, schema.separator, schema.decimal)
     if head is None:
         return iter(())
-    plan = plan_for(head, reading, source.name, labelled=labelled)
-    if reading.header and start.offset == 0:
+    plan = plan_for(head, schema, source.name, labelled=labelled)
+    if schema.header and start.offset == 0:
         start = Position(start.source, *head.first_end())
 
     def parse(block: Block) -> Chunk:
-        return _chunk(source.name, block, plan, reading, labelled=labelled)
+        return _chunk(source.name, block, plan, schema, labelled=labelled)
 
-    return in_order(parse, _whole_records(source, start, reading.separator or ","), workers)
+    return in_order(parse, _whole_records(source, start, schema.separator or ","), workers)
 
 
 def _whole_records(
-    source: Source, start: Position, separator: str, *, size: int = _BLOCK, longest: int = flaw.LONGEST_LINE
+    source: Source, start: Position, separator: str, *, size: int = _BLOCK, longest: int = codes.LONGEST_LINE
 ) -> Iterator[Block]:
     """Blocks that end where a record ends, although quoted fields may hold line ends."""
     left: Block | None = None  # a record that goes on
@@ -109,7 +109,7 @@ def _cut(block: Block, name: str, separator: np.uint8, longest: int) -> Generato
         place = Position(block.end.source, block.offset + end, block.line + int(np.count_nonzero(text[:end] == 10)))
         if end:
             yield replace(block, text=text[:end], end=place)
-            block = replace(block, flaws=())
+            block = replace(block, errors=())
         if after == end:
             return replace(block, text=text[end:].copy(), offset=place.offset, line=place.line)
         size = f"{longest >> 20} MiB" if longest >= 1 << 20 else f"{longest} bytes"
@@ -119,14 +119,14 @@ def _cut(block: Block, name: str, separator: np.uint8, longest: int) -> Generato
             block.offset + after,
             place.line + int(np.count_nonzero(text[end:after] == 10)),
             block.end,
-            (*block.flaws, Flaw(name, place.line + 1, 0, words)),
+            (*block.errors, RowError(name, place.line + 1, 0, words)),
         )
 
 
 def parse_records(
-    text: NDArray[np.uint8], plan: Plan, reading: Reading, *, labelled: bool = True
+    text: NDArray[np.uint8], plan: Plan, schema: Schema, *, labelled: bool = True
 ) -> tuple[Any, NDArray[np.uint8], NDArray[np.int8], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """(CSR, spaces, y, weight, lines, flaws) of a text of whole records; lines count from 1 within it."""
+    """(CSR, spaces, y, weight, lines, errors) of a text of whole records; lines count from 1 within it."""
     if text.size and text[-1] != 10:
         raise ValueError("the text must end with a newline")
     most = int(np.count_nonzero(text == 10))
@@ -138,16 +138,16 @@ def parse_records(
         np.empty(most + 1, np.uint32),
         np.empty(room),
         np.empty(room, np.uint32),
-        np.empty(room if reading.crossings else 0, np.uint8),
+        np.empty(room if schema.crossings else 0, np.uint8),
         np.empty((most, 5), np.int64),
     )
-    mask = np.uint32((1 << reading.bits) - 1) if reading.bits is not None else np.uint32(0)
-    how = (mask, *_labels(reading.labels), labelled)
-    separator = np.uint8(ord(reading.separator or ","))
+    mask = np.uint32((1 << schema.bits) - 1) if schema.bits is not None else np.uint32(0)
+    how = (mask, *_labels(schema.labels), labelled)
+    separator = np.uint8(ord(schema.separator or ","))
     rows, used, flawed = parse_csv(text, separator, (plan.kinds, plan.targets, plan.slots), how, out)
-    y, weight, lines, indptr, data, indices, spaces, flaws = out
+    y, weight, lines, indptr, data, indices, spaces, errors = out
     csr = data[:used], indices[:used], indptr[: rows + 1]
-    return csr, spaces[:used], y[:rows], weight[:rows], lines[:rows], flaws[:flawed]
+    return csr, spaces[:used], y[:rows], weight[:rows], lines[:rows], errors[:flawed]
 
 
 def _labels(labels: tuple[str, str] | None) -> tuple[tuple[float, float, float], tuple[Any, Any]]:
@@ -161,41 +161,41 @@ def _labels(labels: tuple[str, str] | None) -> tuple[tuple[float, float, float],
     return (0.0, 0.0, 0.0), (first, second)
 
 
-def _chunk(name: str, block: Block, plan: Plan, reading: Reading, *, labelled: bool) -> Chunk:
-    csr, spaces, y, weight, lines, found = parse_records(block.text, plan, reading, labelled=labelled)
+def _chunk(name: str, block: Block, plan: Plan, schema: Schema, *, labelled: bool) -> Chunk:
+    csr, spaces, y, weight, lines, found = parse_records(block.text, plan, schema, labelled=labelled)
     if weight.size and bool((weight == 1.0).all()):
         weight = np.empty(0)
     lines += block.line
-    flaws = block.flaws
+    errors = block.errors
     if found.size:
-        flaws += tuple(_flaw(name, block, plan, reading, *row) for row in found.tolist())
-    width = reading.width or plan.features
-    return Chunk(csr, width, y, weight, block.end, lines, flaws, spaces, reading.crossings, source=name)
+        errors += tuple(_row_error(name, block, plan, schema, *row) for row in found.tolist())
+    width = schema.width or plan.features
+    return Chunk(csr, width, y, weight, block.end, lines, errors, spaces, schema.crossings, source=name)
 
 
-def _flaw(
-    name: str, block: Block, plan: Plan, reading: Reading, line: int, code: int, field: int, begin: int, end: int
-) -> Flaw:
+def _row_error(
+    name: str, block: Block, plan: Plan, schema: Schema, line: int, code: int, field: int, begin: int, end: int
+) -> RowError:
     line += block.line
-    if code == flaw.NUL:
-        return Flaw(name, line, 0, sentence(code, b"", reading))
-    if code == flaw.FIELDS:
-        return Flaw(name, line, 0, f"{begin} fields where {len(plan.names)} columns are expected")
+    if code == codes.NUL:
+        return RowError(name, line, 0, sentence(code, b"", schema))
+    if code == codes.FIELDS:
+        return RowError(name, line, 0, f"{begin} fields where {len(plan.names)} columns are expected")
     column = plan.names[field] if field < len(plan.names) else 0
     cell = block.text[begin : min(end, begin + 4 * _SHOWN)].tobytes()
     text = cell.decode("utf-8", "replace")
     shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
-    if code == flaw.QUOTE:
+    if code == codes.QUOTE:
         words = f"a quote that is not closed, or is followed by text after it was closed: {shown}"
-    elif code == flaw.NUMBER:
+    elif code == codes.NUMBER:
         words = f"expected a number, found {shown}; for a column of names say --categorical {column}"
-        style = None if reading.decimal == "," else number_style(text)
-        if style == "comma" or (style == "point" and column not in reading.numbers):
+        style = None if schema.decimal == "," else number_style(text)
+        if style == "comma" or (style == "point" and column not in schema.numbers):
             needs = "--decimal ," if style == "comma" else f"--number {column}"
             words = f"expected a number, found {shown}; such numbers are read with {needs}"
-    elif code in (flaw.LABEL, flaw.CLASS):
-        words = Labels(reading.labels).words(text) if code == flaw.CLASS else f"expected a label, found {shown}"
+    elif code in (codes.LABEL, codes.CLASS):
+        words = Labels(schema.labels).words(text) if code == codes.CLASS else f"expected a label, found {shown}"
     else:
-        words = sentence(code, cell, reading)
-    strange = code in (flaw.LABEL, flaw.CLASS) and not is_missing(block.text, np.uint64(begin), np.uint64(end))
-    return Flaw(name, line, column, words, text if strange else None)
+        words = sentence(code, cell, schema)
+    strange = code in (codes.LABEL, codes.CLASS) and not is_missing(block.text, np.uint64(begin), np.uint64(end))
+    return RowError(name, line, column, words, text if strange else None)

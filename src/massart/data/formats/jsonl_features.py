@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 from massart.data.formats.table_labels import as_bytes
 from massart.data.names import name_hash
 from massart.data.row_errors import sentence
-from massart.data.schema import Reading
-from massart.kernels.parsing import row_errors as flaw
+from massart.data.schema import Schema
+from massart.kernels.parsing import row_errors as codes
 
 __all__ = ["TOO_DEEP", "FeatureHasher", "Pairs", "WrongValueError"]
 
@@ -78,7 +78,7 @@ _remembered_space = lru_cache(_KEPT)(_new_space)
 class FeatureHasher:
     """Objects to columns; objects come as tuples of pairs.
 
-    >>> hasher = FeatureHasher(Reading(bits=18))
+    >>> hasher = FeatureHasher(Schema(bits=18))
     >>> row = hasher.row((("7", 2.5), ("town", "Rome"), ("v", [3, 0]), ("7", 1), ("old", False)), frozenset())
     >>> row.values == {
     ...     7: 3.5,
@@ -88,12 +88,12 @@ class FeatureHasher:
     True
     """
 
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
-        self._mask = (1 << (reading.bits or 0)) - 1
-        self._ignored = frozenset(reading.ignore)
-        self._categories = frozenset(reading.categorical)
-        self._crossed = bool(reading.crossings)
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._mask = (1 << (schema.bits or 0)) - 1
+        self._ignored = frozenset(schema.ignore)
+        self._categories = frozenset(schema.categorical)
+        self._crossed = bool(schema.crossings)
         self._columns: dict[str, int] = {}  # of numbers that stand in no namespace
 
     def row(self, pairs: Pairs, other: frozenset[str]) -> _Row:
@@ -105,7 +105,7 @@ class FeatureHasher:
         values, known = row.values, self._columns
         for name, value in pairs:
             column = known.get(name) if type(value) is float else None
-            if column is not None and column not in values and -flaw.LARGEST <= value <= flaw.LARGEST:
+            if column is not None and column not in values and -codes.LARGEST <= value <= codes.LARGEST:
                 if value:  # this is nearly all of most files
                     values[column] = value
             elif name not in other:
@@ -158,10 +158,10 @@ class FeatureHasher:
         elif is_name:
             column = name_hash(as_bytes(value), _hash(name, space.seed)) & self._mask
         else:
-            if not -flaw.LARGEST <= value <= flaw.LARGEST:
-                code = flaw.TOO_LARGE if abs(value) < float("inf") else flaw.NOT_FINITE
+            if not -codes.LARGEST <= value <= codes.LARGEST:
+                code = codes.TOO_LARGE if abs(value) < float("inf") else codes.NOT_FINITE
                 whole = f"{space.path}.{name}" if space.path else name
-                raise WrongValueError(whole, sentence(code, as_bytes(value)[:_SHOWN], self._reading))
+                raise WrongValueError(whole, sentence(code, as_bytes(value)[:_SHOWN], self._schema))
             column = _hash(name, space.seed) & self._mask
             number = float(value)
         values = row.values

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from massart.data.chunk import Chunk, Flaw, Position
+from massart.data.chunk import Chunk, Position, RowError
 from massart.data.formats.jsonl_features import TOO_DEEP, FeatureHasher, Pairs, WrongValueError
 from massart.data.formats.table_chunks import is_importance
 from massart.data.formats.table_columns import doubt, label_name, missing
@@ -18,9 +18,9 @@ from massart.data.io.blocks import Block, blocks
 from massart.data.io.prefetch import in_order
 from massart.data.io.sources import Source
 from massart.data.row_errors import sentence
-from massart.data.schema import BITS, Reading
+from massart.data.schema import BITS, Schema
 from massart.errors import InvalidDataError
-from massart.kernels.parsing import row_errors as flaw
+from massart.kernels.parsing import row_errors as codes
 
 __all__ = ["chunks", "doubts", "parse_line", "settle"]
 
@@ -34,56 +34,56 @@ _SHOWN: Final = 100  # characters of a name in a message
 _LONG: Final = 256  # characters of a label that is not remembered, and of which no more is shown
 
 
-def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Reading:
+def settle(source: Source, schema: Schema, *, labelled: bool = True) -> Schema:
     r"""The reading with the label's field, and the two labels if they are text; fields are always hashed.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
     ...     _ = file.write(b'{"y": "no", "7": 2.5}\n{"y": "yes"}\n{"y": "ye\n'), file.flush()
-    ...     reading = settle(Source(file.name), Reading(format="jsonl"))
-    ...     (chunk,) = chunks(Source(file.name), reading, Position())
-    >>> reading.labels, reading.bits, [part.tolist() for part in chunk.rows], len(chunk.flaws)
+    ...     schema = settle(Source(file.name), Schema(format="jsonl"))
+    ...     (chunk,) = chunks(Source(file.name), schema, Position())
+    >>> schema.labels, schema.bits, [part.tolist() for part in chunk.rows], len(chunk.errors)
     (('no', 'yes'), 18, [[2.5], [7], [0, 1, 1]], 1)
     """
-    if reading.bits is None:
-        if reading.columns is not None or reading.features is not None:
+    if schema.bits is None:
+        if schema.columns is not None or schema.features is not None:
             raise InvalidDataError(
                 f"{source.name}: fields of JSON are hashed, but columns were counted; give bits, with -b {BITS}, say"
             )
-        reading = replace(reading, bits=BITS)
+        schema = replace(schema, bits=BITS)
     if not labelled:
-        return reading
+        return schema
     names: dict[str, None] = {}
     found: set[Any] = set()
     lines = 0
     for pairs in _head(source):
         fields = dict(pairs)
         names.update(dict.fromkeys(fields))
-        label = reading.label or label_name(names)
+        label = schema.label or label_name(names)
         value = fields.get(label) if label is not None else None
         found.add(value if isinstance(value, str | int | float) else None)
         lines += 1
         if lines >= _HEAD_LINES and len(found - {None}) > 1:
             break
-    if reading.label is None:
+    if schema.label is None:
         label = label_name(names)
         if label is None and (lines or source.head(1)):
             listed = ", ".join(repr(name[:_SHOWN]) for name in list(names)[:12]) or "none that could be read"
             raise InvalidDataError(
                 f"{source.name}: which field is the label? The first lines have {listed}: name one with --label FIELD"
             )
-        reading = replace(reading, label=label)
-    elif lines and reading.label not in names:
-        raise missing(source.name, reading.label, list(names), "the label", "--label")
-    return with_labels(reading, found, source.name)
+        schema = replace(schema, label=label)
+    elif lines and schema.label not in names:
+        raise missing(source.name, schema.label, list(names), "the label", "--label")
+    return with_labels(schema, found, source.name)
 
 
-def doubts(source: Source, reading: Reading, asked: Sequence[str]) -> list[str]:
+def doubts(source: Source, schema: Schema, asked: Sequence[str]) -> list[str]:
     """What is to be said of fields, but those asked for, whose texts look like numbers."""
     texts: dict[str, list[str]] = {}
     for pairs in islice(_head(source), _HEAD_LINES):
         _add_texts(texts, pairs, "")
-    other = {*asked, *reading.ignore, reading.label, reading.weight}
+    other = {*asked, *schema.ignore, schema.label, schema.weight}
     found = [doubt(source.name, name, own, (0, 0), _REMEDY) for name, own in texts.items() if name not in other]
     return [words for words in found if words is not None]
 
@@ -99,7 +99,7 @@ def _add_texts(texts: dict[str, list[str]], pairs: Pairs, space: str) -> None:
 
 def chunks(
     source: Source,
-    reading: Reading,
+    schema: Schema,
     start: Position,
     *,
     workers: int = 2,
@@ -110,7 +110,7 @@ def chunks(
 
     One thread parses, however many there are: Python's JSON does not run beside itself.
     """
-    parser = _Parser(source.name, reading, labelled=labelled)
+    parser = _Parser(source.name, schema, labelled=labelled)
     return in_order(parser.chunk, blocks(source, start, _BLOCK), min(workers, 1))
 
 
@@ -138,7 +138,7 @@ def parse_line(line: bytes) -> Pairs:
     except RecursionError:
         raise _Line(0, TOO_DEEP) from None
     except ValueError:  # Python refuses whole numbers of more than 4300 digits
-        raise _Line(0, f"a number is above {flaw.LARGEST:g} in size") from None
+        raise _Line(0, f"a number is above {codes.LARGEST:g} in size") from None
     if type(value) is not tuple:
         kind = {list: "an array", str: "a text", type(None): "null", bool: "true or false"}.get(type(value), "a number")
         raise _Line(1, f"expected an object, {{...}}, found {kind}")
@@ -148,12 +148,12 @@ def parse_line(line: bytes) -> Pairs:
 class _Parser:
     """Blocks of lines to chunks."""
 
-    def __init__(self, where: str, reading: Reading, *, labelled: bool) -> None:
-        self._where, self._reading, self._labelled = where, reading, labelled
-        self._features = FeatureHasher(reading)
-        self._labels = Labels(reading.labels)
+    def __init__(self, where: str, schema: Schema, *, labelled: bool) -> None:
+        self._where, self._schema, self._labelled = where, schema, labelled
+        self._features = FeatureHasher(schema)
+        self._labels = Labels(schema.labels)
         self._sign = lru_cache(1 << 10, typed=True)(self._labels.of_value)
-        self._other = frozenset(name for name in (reading.label, reading.weight) if name is not None)
+        self._other = frozenset(name for name in (schema.label, schema.weight) if name is not None)
 
     def chunk(self, block: Block) -> Chunk:
         """The rows of a block."""
@@ -161,7 +161,7 @@ class _Parser:
         indices: list[int] = []
         spaces: list[int] = []
         indptr, y, weight, lines = [0], [], [], []
-        flaws = list(block.flaws)
+        errors = list(block.errors)
         for number, line in enumerate(block.text.tobytes().split(b"\n"), block.line + 1):
             if not line or line.isspace():
                 continue
@@ -170,7 +170,7 @@ class _Parser:
                 sign, importance = self._label(pairs), self._weight(pairs)
                 row = self._features.row(pairs, self._other)
             except (_Line, WrongValueError) as wrong:
-                flaws.append(Flaw(self._where, number, *wrong.args))
+                errors.append(RowError(self._where, number, *wrong.args))
                 continue
             data.extend(row.values.values())
             indices.extend(row.values)
@@ -181,22 +181,22 @@ class _Parser:
             lines.append(number)
         weights = np.array(weight) if any(one != 1.0 for one in weight) else _NO_WEIGHT
         csr = np.array(data), np.array(indices, np.uint32), np.array(indptr, np.uint32)
-        reading = self._reading
+        schema = self._schema
         return Chunk(
             csr,
-            1 << (reading.bits or 0),
+            1 << (schema.bits or 0),
             np.array(y, np.int8),
             weights,
             block.end,
             np.array(lines, np.int64),
-            tuple(sorted(flaws, key=lambda one: one.line)),
+            tuple(sorted(errors, key=lambda one: one.line)),
             np.array(spaces, np.uint8),
-            reading.crossings,
+            schema.crossings,
             source=self._where,
         )
 
     def _label(self, pairs: Pairs) -> int:
-        value = next((value for name, value in pairs if name == self._reading.label), None)
+        value = next((value for name, value in pairs if name == self._schema.label), None)
         whole = isinstance(value, list | tuple)
         long = isinstance(value, str) and len(value) > _LONG
         sign = UNKNOWN if whole else self._labels.of_value(value) if long else self._sign(value)
@@ -205,18 +205,18 @@ class _Parser:
         if not self._labelled:
             return 0
         words = "the label must be a number or a text" if whole else self._labels.words(value)
-        raise _Line(self._reading.label or 0, words, None if sign == 0 else "..." if whole else as_text(value)[:_LONG])
+        raise _Line(self._schema.label or 0, words, None if sign == 0 else "..." if whole else as_text(value)[:_LONG])
 
     def _weight(self, pairs: Pairs) -> float:
-        if self._reading.weight is None:
+        if self._schema.weight is None:
             return 1.0
-        value = next((value for name, value in pairs if name == self._reading.weight), None)
+        value = next((value for name, value in pairs if name == self._schema.weight), None)
         if isinstance(value, int | float) and not isinstance(value, bool):
             weight = float(min(max(value, -1.0), 1e60))  # whole numbers may be too large for a float
             if is_importance(np.array([weight]))[0]:
                 return weight
         shown = b"" if value is None else as_bytes(value)[:64] if isinstance(value, str | int | float) else b"..."
-        raise _Line(self._reading.weight, sentence(flaw.WEIGHT, shown, self._reading))
+        raise _Line(self._schema.weight, sentence(codes.WEIGHT, shown, self._schema))
 
 
 def _head(source: Source) -> Iterator[Pairs]:

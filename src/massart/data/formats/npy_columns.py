@@ -8,7 +8,7 @@ import numpy as np
 
 from massart.data.formats.npy_files import Header
 from massart.data.formats.table_columns import Column, Feature, Kind, Layout, check_columns, choose, settled
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 
 __all__ = ["columns_of", "is_float32", "layout_of", "with_columns"]
@@ -38,7 +38,7 @@ def columns_of(of: Header, where: str) -> list[Column]:
 
 
 def layout_of(
-    columns: Sequence[Column], of: Header, reading: Reading, where: str, *, labelled: bool, apart: bool
+    columns: Sequence[Column], of: Header, schema: Schema, where: str, *, labelled: bool, apart: bool
 ) -> Layout:
     """What each column is for; `apart`: the labels are not in this file.
 
@@ -46,21 +46,21 @@ def layout_of(
     only the features.
     """
     if apart:
-        reading = replace(reading, label=None)
-    if of.dtype.names is None and reading.columns is not None:
-        return _by_place(columns, reading, reading.columns, where, labelled=labelled and not apart)
-    if of.dtype.names is None and reading.label is None and not apart:
-        reading = replace(reading, label="1")
-    layout = choose(columns, reading, where, labelled=labelled and not apart)
+        schema = replace(schema, label=None)
+    if of.dtype.names is None and schema.columns is not None:
+        return _by_place(columns, schema, schema.columns, where, labelled=labelled and not apart)
+    if of.dtype.names is None and schema.label is None and not apart:
+        schema = replace(schema, label="1")
+    layout = choose(columns, schema, where, labelled=labelled and not apart)
     return replace(layout, label=None) if apart else layout
 
 
 def _by_place(
-    columns: Sequence[Column], reading: Reading, learned: tuple[str, ...], where: str, *, labelled: bool
+    columns: Sequence[Column], schema: Schema, learned: tuple[str, ...], where: str, *, labelled: bool
 ) -> Layout:
     count = len(learned)
-    label, weight = (int(one) - 1 if one and one.isdigit() else None for one in (reading.label, reading.weight))
-    special = {label, weight, *(int(one) - 1 for one in reading.ignore if one.isdigit())} - {None}
+    label, weight = (int(one) - 1 if one and one.isdigit() else None for one in (schema.label, schema.weight))
+    special = {label, weight, *(int(one) - 1 for one in schema.ignore if one.isdigit())} - {None}
     places = [number for number in range(count + len(special)) if number not in special]  # of the features, then
     own = learned == tuple(str(j + 1) for j in range(count))
     names = [str(number + 1) for number in places] if own else learned
@@ -74,18 +74,18 @@ def _by_place(
     if label is None and labelled:
         raise InvalidDataError(f"{where}: which column is the label? Give its number from 1 with --label")
     features = [
-        Feature(number, "category" if name in reading.categorical else "number", j)
+        Feature(number, "category" if name in schema.categorical else "number", j)
         for j, (number, name) in enumerate(zip(places, names, strict=True))
     ]
     return Layout(label, weight, tuple(features))
 
 
-def with_columns(columns: Sequence[Column], layout: Layout, of: Header, reading: Reading, *, apart: bool) -> Reading:
+def with_columns(columns: Sequence[Column], layout: Layout, of: Header, schema: Schema, *, apart: bool) -> Schema:
     """The settled reading; features without names are counted from 1, as in svmlight, whatever their columns."""
-    complete = settled(columns, layout, reading)
+    complete = settled(columns, layout, schema)
     if of.dtype.names is None:
         complete = replace(complete, columns=tuple(str(j + 1) for j in range(layout.width)))
-    return replace(complete, label=reading.label) if apart else complete
+    return replace(complete, label=schema.label) if apart else complete
 
 
 def is_float32(of: Header, layout: Layout) -> bool:

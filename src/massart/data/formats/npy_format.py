@@ -19,7 +19,7 @@ from massart.data.formats.table_labels import NEGATIVE, as_bytes, with_labels
 from massart.data.io.prefetch import in_order
 from massart.data.io.sources import Source
 from massart.data.names import name_hash
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 from massart.kernels.parsing.tables import put_block
 
@@ -29,7 +29,7 @@ _HEAD_CHUNKS: Final = 16  # that are looked at for a second label, or
 _MOST_HEAD: Final = 1 << 22  # rows, where labels are text
 
 
-def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Reading:
+def settle(source: Source, schema: Schema, *, labelled: bool = True) -> Schema:
     """The reading with the names of all columns, and the two labels if they are text.
 
     Columns without names are asked for by number. The label is the first, unless `reading.label` says which it is,
@@ -38,32 +38,32 @@ def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Readin
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".npy") as file:
     ...     np.save(file.name, np.array([[0, 1.5, 2.0], [1, np.nan, 4.0]]))
-    ...     reading = settle(Source(file.name), Reading(format="npy"))
-    ...     (chunk,) = chunks(Source(file.name), reading, Position())
-    >>> reading.label, reading.columns, chunk.rows.tolist(), chunk.y.tolist()
+    ...     schema = settle(Source(file.name), Schema(format="npy"))
+    ...     (chunk,) = chunks(Source(file.name), schema, Position())
+    >>> schema.label, schema.columns, chunk.rows.tolist(), chunk.y.tolist()
     ('1', ('1', '2'), [[1.5, 2.0], [0.0, 4.0]], [-1, 1])
     """
-    of, apart = header(source), label_file(source, reading)
+    of, apart = header(source), label_file(source, schema)
     columns = columns_of(of, source.name)
-    layout = layout_of(columns, of, reading, source.name, labelled=labelled, apart=apart is not None)
-    if reading.columns is None or reading.width is None:
-        reading = with_columns(columns, layout, of, reading, apart=apart is not None)
+    layout = layout_of(columns, of, schema, source.name, labelled=labelled, apart=apart is not None)
+    if schema.columns is None or schema.width is None:
+        schema = with_columns(columns, layout, of, schema, apart=apart is not None)
     if not labelled:
-        return reading
+        return schema
     own = _labels_header(apart, of.shape[0]) if apart is not None else None  # refuses labels of another number of rows
-    if reading.labels is not None:
-        return reading
+    if schema.labels is not None:
+        return schema
     if apart is not None and own is not None:
-        return with_labels(reading, _labels_in_head(apart, own, None), apart.name)
+        return with_labels(schema, _labels_in_head(apart, own, None), apart.name)
     if layout.label is not None:
         place = columns[layout.label].name if of.dtype.names is not None else layout.label
-        return with_labels(reading, _labels_in_head(source, of, place), source.name)
-    return reading
+        return with_labels(schema, _labels_in_head(source, of, place), source.name)
+    return schema
 
 
 def chunks(
     source: Source,
-    reading: Reading,
+    schema: Schema,
     start: Position,
     *,
     workers: int = 2,
@@ -71,8 +71,8 @@ def chunks(
     labelled: bool = True,
 ) -> Iterator[Chunk]:
     """The rows of a file from a row on, 2 to 4 MB at a time, with `workers` threads converting ahead."""
-    of, apart = header(source), label_file(source, reading)
-    convert = _Converter(source, of, reading, start.source, labelled=labelled, apart=apart is not None)
+    of, apart = header(source), label_file(source, schema)
+    convert = _Converter(source, of, schema, start.source, labelled=labelled, apart=apart is not None)
     size = int(np.prod(of.shape[1:], dtype=object)) * of.dtype.itemsize
     rows = rows_of_a_chunk(max(convert.table.layout.width, size // 8))
     found: Iterator[Any] = zip(rows_from(source, of, start.offset, rows), repeat(None))
@@ -87,16 +87,14 @@ def chunks(
 class _Converter:
     """Rows of one file, with their labels if those are in another, to chunks."""
 
-    def __init__(
-        self, source: Source, of: Header, reading: Reading, number: int, *, labelled: bool, apart: bool
-    ) -> None:
+    def __init__(self, source: Source, of: Header, schema: Schema, number: int, *, labelled: bool, apart: bool) -> None:
         columns = columns_of(of, source.name)
-        layout = layout_of(columns, of, reading, source.name, labelled=labelled, apart=apart)
+        layout = layout_of(columns, of, schema, source.name, labelled=labelled, apart=apart)
         self._named = of.dtype.names is not None
         names = None if self._named else [columns[feature.column].name for feature in layout.features]
-        self.table = Table(columns, layout, reading, source.name, labelled=labelled, names=names)
+        self.table = Table(columns, layout, schema, source.name, labelled=labelled, names=names)
         self._columns, self._source = columns, number
-        narrow = reading.bits is None and is_float32(of, layout)
+        narrow = schema.bits is None and is_float32(of, layout)
         self._dtype = np.dtype(np.float32 if narrow else np.float64)
         self._chosen = np.array([feature.column for feature in layout.features], np.uint64)
         # Rows of numbers in the order of rows are copied at once; all else column by column.
@@ -160,11 +158,11 @@ def _name_hashes(values: NDArray[Any], seed: int) -> tuple[NDArray[np.uint32], N
     return hashes[places], np.array([bool(name) for name in names])[places]
 
 
-def label_file(source: Source, reading: Reading) -> Source | None:
+def label_file(source: Source, schema: Schema) -> Source | None:
     """The file with the labels, beside the source if it is not where it is said to be."""
-    if reading.label is None or not reading.label.lower().endswith((".npy", ".npy.gz", ".npy.zst", ".npy.bz2")):
+    if schema.label is None or not schema.label.lower().endswith((".npy", ".npy.gz", ".npy.zst", ".npy.bz2")):
         return None
-    path = Path(reading.label)
+    path = Path(schema.label)
     if source.path is not None and not path.exists() and (source.path.parent / path).exists():
         path = source.path.parent / path
     return Source(path)

@@ -104,12 +104,12 @@ def _list(fields: Any, field: int) -> list[Any]:
     return value
 
 
-def leaves(schema: Any, names: list[str]) -> list[tuple[int, bool]]:
+def leaves(of: Any, names: list[str]) -> list[tuple[int, bool]]:
     """The number of each physical column under these names, and whether it is a list."""
     wanted = set(names)
     found = []
-    for number in range(len(schema)):
-        column = schema.column(number)
+    for number in range(len(of)):
+        column = of.column(number)
         path = column.path
         if path in wanted or any(path[:i] in wanted for i, letter in enumerate(path) if letter == "."):
             if column.physical_type == "FIXED_LEN_BYTE_ARRAY" and column.length > _MOST_FIXED:

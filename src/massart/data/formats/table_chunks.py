@@ -7,12 +7,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.chunk import Chunk, Flaw, Position
+from massart.data.chunk import Chunk, Position, RowError
 from massart.data.formats.table_columns import Column, Layout, column_hashes
 from massart.data.formats.table_labels import UNKNOWN, Labels, as_bytes, as_text
 from massart.data.row_errors import sentence
-from massart.data.schema import Reading
-from massart.kernels.parsing import row_errors as flaw
+from massart.data.schema import Schema
+from massart.kernels.parsing import row_errors as codes
 from massart.kernels.parsing.tables import put_column, put_eight_columns, to_csr
 
 __all__ = ["Matrix", "Table", "converted", "frozen", "is_importance", "rows_of_a_chunk"]
@@ -54,7 +54,7 @@ def frozen(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def converted(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """Contiguous numbers of a type, read-only; those it does not have become NaN or infinite, and flaws later on."""
+    """Contiguous numbers of a type, read-only; those it does not have become NaN or infinite, and errors later on."""
     if values.dtype == dtype:
         return frozen(np.ascontiguousarray(values))
     with np.errstate(invalid="ignore", over="ignore"):  # a signalling NaN is but a NaN
@@ -68,7 +68,7 @@ class Matrix:
     values: NDArray[Any]  # (n, width): 0 where there is nothing, 1 where there is a category
     first: int  # rows of the file before these
     varying: dict[int, NDArray[np.uint32]] = field(default_factory=dict)  # hashes of the categories in a column
-    flaws: dict[int, tuple[str, str]] = field(default_factory=dict)  # row -> column, words: the first flaw of each
+    errors: dict[int, tuple[str, str]] = field(default_factory=dict)  # row -> column, words: the first error of each
     large: int = 0  # values that may not be as large as they are
 
     def put(self, first: int, columns: Sequence[NDArray[Any]]) -> None:
@@ -87,22 +87,22 @@ class Table:
         self,
         columns: Sequence[Column],
         layout: Layout,
-        reading: Reading,
+        schema: Schema,
         where: str,
         *,
         labelled: bool,
         names: Sequence[str] | None = None,
     ) -> None:
-        """`names` of the columns of the matrix, for flaws; by default those of the reading."""
+        """`names` of the columns of the matrix, for errors; by default those of the reading."""
         self.layout, self.where, self.labelled = layout, where, labelled
-        self._names = names or reading.columns or ()
-        self.labels = Labels(reading.labels)
+        self._names = names or schema.columns or ()
+        self.labels = Labels(schema.labels)
         self._label = "" if layout.label is None else columns[layout.label].name
         self._weight = "" if layout.weight is None else columns[layout.weight].name
-        self._reading = reading
-        self.hashes, spaces = column_hashes(columns, layout, reading) if reading.bits is not None else ([], b"")
-        self._spaces = np.frombuffer(spaces if reading.crossings else b"", np.uint8)
-        mask = (1 << (reading.bits or 0)) - 1
+        self._schema = schema
+        self.hashes, spaces = column_hashes(columns, layout, schema) if schema.bits is not None else ([], b"")
+        self._spaces = np.frombuffer(spaces if schema.crossings else b"", np.uint8)
+        mask = (1 << (schema.bits or 0)) - 1
         self._mask = np.uint32(mask)
         self._fixed = np.array([number & mask for number in self.hashes], np.uint32)
         categories = any(feature.kind == "category" for feature in layout.features)
@@ -119,15 +119,15 @@ class Table:
         """The chunk of a filled matrix; y may be UNKNOWN, `label` tells the label of a row as the file has it."""
         count = matrix.values.shape[0]
         y = np.zeros(count, np.int8) if y is None else y
-        flaws = self._flaws(matrix, y, label, weight)
+        errors = self._errors(matrix, y, label, weight)
         lines = np.arange(matrix.first + 1, matrix.first + count + 1, dtype=np.int64)
         values, varying = matrix.values, matrix.varying
-        strange = set(np.flatnonzero(y == UNKNOWN).tolist()) if self.labelled and flaws else set()
+        unknown = set(np.flatnonzero(y == UNKNOWN).tolist()) if self.labelled and errors else set()
         if not self.labelled:
             y = np.where(y == UNKNOWN, 0, y).astype(np.int8)
-        if flaws:
+        if errors:
             keep = np.ones(count, np.bool_)
-            keep[list(flaws)] = False
+            keep[list(errors)] = False
             values, y, lines = values[keep], y[keep], lines[keep]
             weight = None if weight is None else weight[keep]
             varying = {j: numbers[keep] for j, numbers in varying.items()}
@@ -135,16 +135,19 @@ class Table:
             weight = _NO_WEIGHT
         end = Position(source, matrix.first + count, matrix.first + count)
         named = tuple(
-            Flaw(
-                self.where, matrix.first + row + 1, *flaws[row], as_text(label(row))[:_LONG] if row in strange else None
+            RowError(
+                self.where,
+                matrix.first + row + 1,
+                *errors[row],
+                as_text(label(row))[:_LONG] if row in unknown else None,
             )
-            for row in sorted(flaws)
+            for row in sorted(errors)
         )
         rows, spaces = values, self._spaces[:0]
-        if self._reading.bits is not None:
+        if self._schema.bits is not None:
             rows, spaces = self._csr(values, varying)
-        width = self._reading.width or values.shape[1]
-        crossings = self._reading.crossings
+        width = self._schema.width or values.shape[1]
+        crossings = self._schema.crossings
         return Chunk(rows, width, y, weight, end, lines, named, spaces, crossings, source=self.where)
 
     def _csr(self, values: NDArray[Any], varying: Mapping[int, NDArray[np.uint32]]) -> Any:
@@ -161,31 +164,31 @@ class Table:
         used = to_csr(values, self._fixed, which, moving, self._merging, self._spaces, out)
         return (data[:used], indices[:used], indptr), spaces[:used]
 
-    def _flaws(
+    def _errors(
         self,
         matrix: Matrix,
         y: NDArray[np.int8],
         label: Callable[[int], Any],
         weight: NDArray[np.float64] | None,
     ) -> dict[int, tuple[str, str]]:
-        """The first flaw of each flawed row: of its label, its weight, its features in order."""
-        flaws: dict[int, tuple[str, str]] = {}
+        """The first error of each flawed row: of its label, its weight, its features in order."""
+        errors: dict[int, tuple[str, str]] = {}
         if self.labelled:
             for row in np.flatnonzero((y == UNKNOWN) | (y == 0)).tolist():
-                flaws[row] = (self._label, self.labels.words(label(row)))
+                errors[row] = (self._label, self.labels.words(label(row)))
         if weight is not None:
             for row in np.flatnonzero(~is_importance(weight)).tolist():
-                flaws.setdefault(row, (self._weight, self._sentence(flaw.WEIGHT, weight[row])))
-        for row, found in matrix.flaws.items():
-            flaws.setdefault(row, found)
+                errors.setdefault(row, (self._weight, self._sentence(codes.WEIGHT, weight[row])))
+        for row, found in matrix.errors.items():
+            errors.setdefault(row, found)
         if matrix.large:
-            large = ~(np.abs(converted(matrix.values, np.float64)) <= flaw.LARGEST)
+            large = ~(np.abs(converted(matrix.values, np.float64)) <= codes.LARGEST)
             for row in np.flatnonzero(large.any(axis=1)).tolist():
                 j = int(np.argmax(large[row]))
                 value = matrix.values[row, j]
-                code = flaw.TOO_LARGE if np.isfinite(value) else flaw.NOT_FINITE
-                flaws.setdefault(row, (self._names[j], self._sentence(code, value)))
-        return flaws
+                code = codes.TOO_LARGE if np.isfinite(value) else codes.NOT_FINITE
+                errors.setdefault(row, (self._names[j], self._sentence(code, value)))
+        return errors
 
     def _sentence(self, code: int, value: Any) -> str:
-        return sentence(code, b"" if value != value else as_bytes(value), self._reading)  # noqa: PLR0124
+        return sentence(code, b"" if value != value else as_bytes(value), self._schema)  # noqa: PLR0124

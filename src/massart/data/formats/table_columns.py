@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 from massart.data.formats.table_labels import is_number
 from massart.data.limits import MOST_COLUMNS
 from massart.data.names import name_hash
-from massart.data.schema import BITS, Reading
+from massart.data.schema import BITS, Schema
 from massart.errors import InvalidDataError
 
 __all__ = [
@@ -90,13 +90,13 @@ class Layout:
         return sum(feature.size for feature in self.features)
 
 
-def choose(columns: Sequence[Column], reading: Reading, where: str, *, labelled: bool) -> Layout:
+def choose(columns: Sequence[Column], schema: Schema, where: str, *, labelled: bool) -> Layout:
     """What each column is for: as asked, or by name; features are all the others.
 
     Once `reading.columns` is known, features are the columns of these names, wherever they stand in the file.
 
     >>> table = Column("age", "number"), Column("y", "number"), Column("town", "category")
-    >>> layout = choose(table, Reading(), "a.parquet", labelled=True)
+    >>> layout = choose(table, Schema(), "a.parquet", labelled=True)
     >>> layout.label, [table[feature.column].name for feature in layout.features]
     (1, ['age', 'town'])
     """
@@ -105,21 +105,21 @@ def choose(columns: Sequence[Column], reading: Reading, where: str, *, labelled:
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise InvalidDataError(f"{where}: several columns are called {_cut(twice[0])!r}; give each a name of its own")
-    label, weight = _label(names, reading, where, labelled), None
-    if reading.weight is not None:
-        weight = _find(reading.weight, names, reading)
+    label, weight = _label(names, schema, where, labelled), None
+    if schema.weight is not None:
+        weight = _find(schema.weight, names, schema)
         if weight is None and labelled:
-            raise missing(where, reading.weight, names, "the weight", "--weight")
+            raise missing(where, schema.weight, names, "the weight", "--weight")
     if label is not None and columns[label].kind not in ("number", "category"):
         raise InvalidDataError(f"{where}: the label's column {names[label]!r} holds {columns[label].type}, not labels")
     if weight is not None and columns[weight].kind != "number":
         raise InvalidDataError(
             f"{where}: the weight's column {names[weight]!r} holds {columns[weight].type}, not numbers"
         )
-    if reading.columns is not None:
-        return Layout(label, weight, _features_named(columns, reading, where))
-    taken = {label, weight, *asked_columns(reading.ignore, names, reading, where, "--ignore")}
-    categories = asked_columns(reading.categorical, names, reading, where, "--categorical")
+    if schema.columns is not None:
+        return Layout(label, weight, _features_named(columns, schema, where))
+    taken = {label, weight, *asked_columns(schema.ignore, names, schema, where, "--ignore")}
+    categories = asked_columns(schema.categorical, names, schema, where, "--categorical")
     features: list[Feature] = []
     first = 0
     for number, column in enumerate(columns):
@@ -138,12 +138,12 @@ def choose(columns: Sequence[Column], reading: Reading, where: str, *, labelled:
     return Layout(label, weight, tuple(features))
 
 
-def settled(columns: Sequence[Column], layout: Layout, reading: Reading) -> Reading:
+def settled(columns: Sequence[Column], layout: Layout, schema: Schema) -> Schema:
     """The reading with the names of all columns; text, crossings or given bits make it a hashed one.
 
     >>> table = Column("y", "number"), Column("pixels", "vector", 3)
-    >>> layout = choose(table, Reading(), "a.parquet", labelled=True)
-    >>> settled(table, layout, Reading()).columns
+    >>> layout = choose(table, Schema(), "a.parquet", labelled=True)
+    >>> settled(table, layout, Schema()).columns
     ('pixels[0]', 'pixels[1]', 'pixels[2]')
     """
     names, categories = [], []
@@ -151,16 +151,16 @@ def settled(columns: Sequence[Column], layout: Layout, reading: Reading) -> Read
         name = columns[feature.column].name
         names += [name] if feature.kind != "vector" else [f"{name}[{i}]" for i in range(feature.size)]
         categories += [name] * (feature.kind == "category")
-    hashed = bool(categories or reading.crossings or reading.bits is not None)
-    ignored = [_find(one, [column.name for column in columns], reading) for one in reading.ignore]
+    hashed = bool(categories or schema.crossings or schema.bits is not None)
+    ignored = [_find(one, [column.name for column in columns], schema) for one in schema.ignore]
     return replace(
-        reading,
+        schema,
         label=None if layout.label is None else columns[layout.label].name,
-        weight=reading.weight if layout.weight is None else columns[layout.weight].name,
+        weight=schema.weight if layout.weight is None else columns[layout.weight].name,
         ignore=tuple(columns[number].name for number in ignored if number is not None),
         columns=tuple(names),
         categorical=tuple(categories),
-        bits=(reading.bits or BITS) if hashed else None,
+        bits=(schema.bits or BITS) if hashed else None,
         features=None if hashed else len(names),
     )
 
@@ -174,20 +174,20 @@ def check_columns(count: int, where: str) -> None:
         )
 
 
-def column_hashes(columns: Sequence[Column], layout: Layout, reading: Reading) -> tuple[list[int], bytes]:
+def column_hashes(columns: Sequence[Column], layout: Layout, schema: Schema) -> tuple[list[int], bytes]:
     """The hash of every column of the matrix, and the first byte of its name; the reading must be settled.
 
     An element of a vector is hashed like an element of an array in JSON: "[i]" in the namespace of the vector's name.
 
     >>> table = Column("y", "number"), Column("v", "vector", 2), Column("7", "number")
-    >>> layout = choose(table, Reading(), "a.parquet", labelled=True)
-    >>> hashes, spaces = column_hashes(table, layout, settled(table, layout, Reading()))
+    >>> layout = choose(table, Schema(), "a.parquet", labelled=True)
+    >>> hashes, spaces = column_hashes(table, layout, settled(table, layout, Schema()))
     >>> hashes[0] == name_hash("[0]", name_hash("v")), hashes[2], spaces
     (True, 7, b'vv7')
     """
     hashes, spaces = [], bytearray()
     for feature in layout.features:
-        known = reading.columns[feature.first] if reading.columns is not None else ""
+        known = schema.columns[feature.first] if schema.columns is not None else ""
         name = (columns[feature.column].name if feature.kind == "vector" else known).encode(errors="surrogatepass")
         own = name_hash(name)
         hashes += [own] if feature.kind != "vector" else [name_hash(f"[{i}]", own) for i in range(feature.size)]
@@ -272,8 +272,8 @@ def missing(where: str, asked: str, names: Sequence[str], what: str, option: str
     return InvalidDataError(f"{where} has no column {_cut(asked)!r} ({_cut(what)}){hint} {there}: choose with {option}")
 
 
-def _label(names: Sequence[str], reading: Reading, where: str, labelled: bool) -> int | None:
-    asked = reading.label
+def _label(names: Sequence[str], schema: Schema, where: str, labelled: bool) -> int | None:
+    asked = schema.label
     if asked is None:
         asked = label_name(names)
         if asked is None and labelled:
@@ -282,39 +282,39 @@ def _label(names: Sequence[str], reading: Reading, where: str, labelled: bool) -
             )
     if asked is None:
         return None
-    found = _find(asked, names, reading)
+    found = _find(asked, names, schema)
     if found is None and labelled:
         raise missing(where, asked, names, "the label", "--label")
     return found
 
 
-def _find(asked: str, names: Sequence[str], reading: Reading) -> int | None:
+def _find(asked: str, names: Sequence[str], schema: Schema) -> int | None:
     """A column by its name; by its number from 1, or -1 for the last, unless the reading is settled."""
     if asked in names:
         return names.index(asked)
-    if reading.columns is None and re.fullmatch(r"-?[0-9]{1,9}", asked):
+    if schema.columns is None and re.fullmatch(r"-?[0-9]{1,9}", asked):
         number = int(asked)
         if 1 <= abs(number) <= len(names):
             return number - 1 if number > 0 else len(names) + number
     return None
 
 
-def asked_columns(asked: Sequence[str], names: Sequence[str], reading: Reading, where: str, option: str) -> set[int]:
+def asked_columns(asked: Sequence[str], names: Sequence[str], schema: Schema, where: str, option: str) -> set[int]:
     """The columns of these names or numbers."""
     found = set()
     for one in asked:
-        number = _find(one, names, reading)
+        number = _find(one, names, schema)
         if number is None:
             raise missing(where, one, names, f"{option} {one}", option)
         found.add(number)
     return found
 
 
-def _features_named(columns: Sequence[Column], reading: Reading, where: str) -> tuple[Feature, ...]:
+def _features_named(columns: Sequence[Column], schema: Schema, where: str) -> tuple[Feature, ...]:
     """The columns of the names in `reading.columns`; "v[0]", "v[1]", ... may be one vector called "v"."""
     numbers = {column.name: number for number, column in enumerate(columns)}
-    wanted = list(reading.columns or ())
-    alone, categories = set(wanted), set(reading.categorical)
+    wanted = list(schema.columns or ())
+    alone, categories = set(wanted), set(schema.categorical)
     features: list[Feature] = []
     first = 0
     while first < len(wanted):

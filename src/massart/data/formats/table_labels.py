@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 
 __all__ = ["NEGATIVE", "UNKNOWN", "Labels", "as_bytes", "as_text", "is_number", "with_labels"]
@@ -114,32 +114,32 @@ class Labels:
         return f"label {shown} is not one of two: it may be {may}; name others with --labels NEGATIVE,POSITIVE"
 
 
-def with_labels(reading: Reading, found: Iterable[Any], where: str) -> Reading:
+def with_labels(schema: Schema, found: Iterable[Any], where: str) -> Schema:
     """The reading with the two labels that were `found` in the head of a file; -1 or 0, and 1 need not be named.
 
     Of two words the first in alphabetical order is the negative one, of two numbers the smaller.
 
-    >>> with_labels(Reading(), ["spam", "ham", "spam"], "mail.parquet").labels
+    >>> with_labels(Schema(), ["spam", "ham", "spam"], "mail.parquet").labels
     ('ham', 'spam')
-    >>> with_labels(Reading(), [2.0, 1.0, 2.0], "mail.svm").labels
+    >>> with_labels(Schema(), [2.0, 1.0, 2.0], "mail.svm").labels
     ('1', '2')
-    >>> with_labels(Reading(), ["0", "1"], "mail.parquet").labels
+    >>> with_labels(Schema(), ["0", "1"], "mail.parquet").labels
     """
-    if reading.labels is not None:
-        return reading
+    if schema.labels is not None:
+        return schema
     values = [value for value in found if Labels(None).of_value(value) != 0]
     if any(isinstance(value, str | bytes) and not is_number(as_text(value)) for value in values):
         texts = sorted({as_text(value) for value in values})
         if len(texts) != 2:
             raise _not_two(texts, where)
-        return replace(reading, labels=(texts[0], texts[1]))
+        return replace(schema, labels=(texts[0], texts[1]))
     every = {float(value) if isinstance(value, bool | np.bool_) else float(as_text(value)) for value in values}
     numbers = sorted(number for number in every if np.isfinite(number))
     if len(numbers) == 2 and not _USUAL.issuperset(numbers):
-        return replace(reading, labels=(as_text(numbers[0]), as_text(numbers[1])))
+        return replace(schema, labels=(as_text(numbers[0]), as_text(numbers[1])))
     if len(numbers) > 2 and len(set(Labels(None).of_numbers(np.array(numbers)).tolist()) - {UNKNOWN}) < 2:
         raise _not_two([as_text(number) for number in numbers], where)
-    return reading
+    return schema
 
 
 def _not_two(texts: Sequence[str], where: str) -> InvalidDataError:

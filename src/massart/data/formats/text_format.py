@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.chunk import Chunk, Flaw, Position
+from massart.data.chunk import Chunk, Position, RowError
 from massart.data.formats.table_labels import NEGATIVE, with_labels
 from massart.data.io.blocks import Block, Spare, blocks
 from massart.data.io.prefetch import in_order
 from massart.data.io.sources import Source
 from massart.data.row_errors import sentence
-from massart.data.schema import BITS, MOST_FEATURES, Reading
+from massart.data.schema import BITS, MOST_FEATURES, Schema
 from massart.errors import InvalidParameterError
-from massart.kernels.parsing import row_errors as flaw
+from massart.kernels.parsing import row_errors as codes
 from massart.kernels.parsing.svmlight import parse_svmlight
 from massart.kernels.parsing.vw import parse_vw
 
@@ -34,21 +34,21 @@ _SVMLIGHT_LABEL = re.compile(rb"^[ \t]*%b(?=[ \t\r#]|$)" % _NUMBER, re.MULTILINE
 _VW_LABEL = re.compile(rb"^(?:[^|\t\n]*\t)? *%b +[^|\n]*\|" % _NUMBER, re.MULTILINE)
 
 
-def settle(source: Source, reading: Reading, *, labelled: bool = True) -> Reading:
+def settle(source: Source, schema: Schema, *, labelled: bool = True) -> Schema:
     """VW text is always hashed; svmlight's columns are counted, unless bits are given; labels are found in the head."""
-    if reading.crossings and reading.format == "svmlight":
+    if schema.crossings and schema.format == "svmlight":
         raise InvalidParameterError("svmlight has no namespaces to cross: leave -q and --cubic out, or use VW text")
-    _label_numbers(reading)
-    if labelled and reading.labels is None:
-        reading = with_labels(reading, _labels_in_head(source, reading), source.name)
-    if reading.format == "vw" and reading.bits is None:
-        return replace(reading, bits=BITS, features=None)
-    return reading
+    _label_numbers(schema)
+    if labelled and schema.labels is None:
+        schema = with_labels(schema, _labels_in_head(source, schema), source.name)
+    if schema.format == "vw" and schema.bits is None:
+        return replace(schema, bits=BITS, features=None)
+    return schema
 
 
 def chunks(
     source: Source,
-    reading: Reading,
+    schema: Schema,
     start: Position,
     *,
     workers: int = 2,
@@ -59,94 +59,94 @@ def chunks(
     spare: Spare = queue.SimpleQueue()
 
     def parse(block: Block) -> Chunk:
-        chunk = _chunk(source.name, block, reading, tags=tags, labelled=labelled)
+        chunk = _chunk(source.name, block, schema, tags=tags, labelled=labelled)
         spare.put(block.buffer)
         return chunk
 
-    size = _BLOCK if (reading.width or 0) <= _WIDE else _BLOCK // 4
+    size = _BLOCK if (schema.width or 0) <= _WIDE else _BLOCK // 4
     return in_order(parse, blocks(source, start, size, spare=spare), workers)
 
 
-def parse_block(text: bytes | NDArray[np.uint8], reading: Reading, *, labelled: bool = True) -> Chunk:
+def parse_block(text: bytes | NDArray[np.uint8], schema: Schema, *, labelled: bool = True) -> Chunk:
     r"""The rows of a text of whole lines.
 
-    >>> chunk = parse_block(b"1 1:0.5 3:2\n-1 2:x\n", Reading(format="svmlight"))
-    >>> chunk.y, [part.tolist() for part in chunk.rows], len(chunk.flaws)
+    >>> chunk = parse_block(b"1 1:0.5 3:2\n-1 2:x\n", Schema(format="svmlight"))
+    >>> chunk.y, [part.tolist() for part in chunk.rows], len(chunk.errors)
     (array([1], dtype=int8), [[0.5, 2.0], [0, 2], [0, 2]], 1)
     """
     bytes_ = np.frombuffer(text, np.uint8) if isinstance(text, bytes) else text
     block = Block(bytes_, 0, 0, Position(0, bytes_.size, int(np.count_nonzero(bytes_ == 10))), ())
-    return _chunk("text", block, reading, tags=reading.format == "vw", labelled=labelled)
+    return _chunk("text", block, schema, tags=schema.format == "vw", labelled=labelled)
 
 
 def parse_codes(
-    text: NDArray[np.uint8], reading: Reading, *, tags: bool = False, labelled: bool = True, most_rows: int = -1
+    text: NDArray[np.uint8], schema: Schema, *, tags: bool = False, labelled: bool = True, most_rows: int = -1
 ) -> Any:
-    """(y, weight, lines, (data, indices, indptr), spaces, tags, flaws) as the kernels give them.
+    """(y, weight, lines, (data, indices, indptr), spaces, tags, errors) as the kernels give them.
 
-    `lines` and the lines of `flaws` (line, column, code) count from 1 within the text.
+    `lines` and the lines of `errors` (line, column, code) count from 1 within the text.
     """
     if text.size and text[-1] != 10:
         raise ValueError("the text must end with a newline")
     most_rows = int(np.count_nonzero(text == 10)) if most_rows < 0 else most_rows
-    is_vw = reading.format == "vw"
+    is_vw = schema.format == "vw"
     entries = int(np.count_nonzero(text <= _BLANK)) + 1  # every feature has a blank before it
     data, indices = np.empty(entries), np.empty(entries, np.uint32)
-    spaces = np.empty(entries if is_vw and reading.crossings else 0, np.uint8)
+    spaces = np.empty(entries if is_vw and schema.crossings else 0, np.uint8)
     y, lines = np.empty(most_rows, np.int8), np.empty(most_rows, np.int64)
     indptr = np.empty(most_rows + 1, np.uint32)
-    flaws = np.empty((most_rows, 3), np.int64)
+    errors = np.empty((most_rows, 3), np.int64)
     weight, places = _ALL_ONE, np.empty((most_rows if tags and is_vw else 0, 2), np.int64)
-    labels = _label_numbers(reading)
-    mask = 0 if reading.bits is None else (1 << reading.bits) - 1
+    labels = _label_numbers(schema)
+    mask = 0 if schema.bits is None else (1 << schema.bits) - 1
     if is_vw:
         weight = np.empty(most_rows)
-        out: Any = (y, weight, lines, indptr, data, indices, spaces, places, flaws)
+        out: Any = (y, weight, lines, indptr, data, indices, spaces, places, errors)
         rows, used, _, flawed = parse_vw(text, (np.uint32(mask), labels, labelled), out)
         weight = weight[:rows]
     else:
-        limit = np.uint64(2**32 - 1 if reading.bits is not None else reading.features or MOST_FEATURES)
-        out = (y, lines, indptr, data, indices, flaws)
+        limit = np.uint64(2**32 - 1 if schema.bits is not None else schema.features or MOST_FEATURES)
+        out = (y, lines, indptr, data, indices, errors)
         rows, used, _, flawed = parse_svmlight(text, (np.uint64(mask), limit, labels, labelled), out)
     csr = data[:used], indices[:used], indptr[: rows + 1]
-    return y[:rows], weight, lines[:rows], csr, spaces[:used], places[:rows], flaws[:flawed]
+    return y[:rows], weight, lines[:rows], csr, spaces[:used], places[:rows], errors[:flawed]
 
 
-def _chunk(name: str, block: Block, reading: Reading, *, tags: bool, labelled: bool) -> Chunk:
-    parsed = parse_codes(block.text, reading, tags=tags, labelled=labelled, most_rows=block.end.line - block.line)
+def _chunk(name: str, block: Block, schema: Schema, *, tags: bool, labelled: bool) -> Chunk:
+    parsed = parse_codes(block.text, schema, tags=tags, labelled=labelled, most_rows=block.end.line - block.line)
     y, weight, lines, csr, spaces, places, found = parsed
     if weight.size and bool((weight == 1.0).all()):
         weight = _ALL_ONE
-    flaws = block.flaws
+    errors = block.errors
     if found.size:
-        flaws = tuple(sorted((*flaws, *_flaws(name, block, found, reading)), key=lambda one: one.line))
-    width = reading.width
+        errors = tuple(sorted((*errors, *_errors(name, block, found, schema)), key=lambda one: one.line))
+    width = schema.width
     if width is None:
         width = int(csr[1].max()) + 1 if csr[1].size else 1
     own = None
-    if tags and reading.format == "vw":
+    if tags and schema.format == "vw":
         own = tuple(block.text[a:b].tobytes().decode("utf-8", "replace") for a, b in places)
     lines += block.line
-    return Chunk(csr, width, y, weight, block.end, lines, flaws, spaces, reading.crossings, own, name)
+    return Chunk(csr, width, y, weight, block.end, lines, errors, spaces, schema.crossings, own, name)
 
 
-def _flaws(name: str, block: Block, found: NDArray[np.int64], reading: Reading) -> Iterator[Flaw]:
+def _errors(name: str, block: Block, found: NDArray[np.int64], schema: Schema) -> Iterator[RowError]:
     ends = np.flatnonzero(block.text == 10)
     for line, column, code in found.tolist():
         begin = 0 if line == 1 else int(ends[line - 2]) + 1
         rest = block.text[begin + column - 1 : min(int(ends[line - 1]), begin + column + 255)].tobytes()
-        yield Flaw(name, block.line + line, column, sentence(code, rest, reading), _unknown(code, rest))
+        yield RowError(name, block.line + line, column, sentence(code, rest, schema), _unknown(code, rest))
 
 
 def _unknown(code: int, rest: bytes) -> str | None:
     """The label that a row was left out for."""
-    label = rest.split(maxsplit=1)[:1] if code in (flaw.LABEL, flaw.CLASS) else []
+    label = rest.split(maxsplit=1)[:1] if code in (codes.LABEL, codes.CLASS) else []
     return label[0].decode("utf-8", "replace") if label and b":" not in label[0] else None
 
 
-def _labels_in_head(source: Source, reading: Reading) -> set[float]:
+def _labels_in_head(source: Source, schema: Schema) -> set[float]:
     """The labels in the first lines: in 64 kB, in more if that is but one of which nothing can be said."""
-    pattern = _VW_LABEL if reading.format == "vw" else _SVMLIGHT_LABEL
+    pattern = _VW_LABEL if schema.format == "vw" else _SVMLIGHT_LABEL
     found: set[float] = set()
     for size in _HEADS:
         text = source.head(size)
@@ -157,14 +157,14 @@ def _labels_in_head(source: Source, reading: Reading) -> set[float]:
     return found
 
 
-def _label_numbers(reading: Reading) -> tuple[float, float, float]:
+def _label_numbers(schema: Schema) -> tuple[float, float, float]:
     """Two numbers that mean -1 and one that means +1."""
-    if reading.labels is None:
+    if schema.labels is None:
         return -1.0, 0.0, 1.0
     try:
-        negative, positive = (float(text) for text in reading.labels)
+        negative, positive = (float(text) for text in schema.labels)
     except ValueError:
         raise InvalidParameterError(
-            f"labels {reading.labels}: labels are numbers in {reading.format} text; give two numbers"
+            f"labels {schema.labels}: labels are numbers in {schema.format} text; give two numbers"
         ) from None
     return negative, negative, positive

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.chunk import Flaw, Position
+from massart.data.chunk import Position, RowError
 from massart.data.io.sources import Source
 from massart.data.io.stream import Stream
 from massart.errors import InvalidDataError, InvalidParameterError
@@ -37,14 +37,14 @@ class Block:
     """Whole lines of one source; `text[i]` is byte `offset + i` of its decompressed data.
 
     The text ends with a line end, which is added where the last line of the source has none, and shares memory with
-    no other block.  It is empty only in a last block that has nothing but flaws.
+    no other block.  It is empty only in a last block that has nothing but errors.
     """
 
     text: NDArray[np.uint8]  # contiguous and writable
     offset: int  # decompressed bytes before the text
     line: int  # lines before the text
     end: Position  # where the next block begins
-    flaws: tuple[Flaw, ...] = ()  # lines that were too long to keep, after the block before and before this text
+    errors: tuple[RowError, ...] = ()  # lines that were too long to keep, after the block before and before this text
 
     @property
     def buffer(self) -> NDArray[np.uint8]:
@@ -60,7 +60,7 @@ def blocks(
     longest: int = LONGEST_LINE,
     spare: Spare | None = None,
 ) -> Iterator[Block]:
-    r"""Every line from `start` on, in blocks of about `size` bytes; a line of more than `longest` bytes is a flaw.
+    r"""Every line from `start` on, in blocks of about `size` bytes; a line of more than `longest` bytes is a error.
 
     A UTF-8 byte order mark is left out. Whoever is done with a block may put `block.buffer` into `spare`, to be used
     for another: fresh memory costs more than reading into it.
@@ -91,7 +91,7 @@ class _Cutter:
         self.stream, self.name, self.size, self.longest, self.spare = stream, name, size, longest, spare
         self.number, self.offset, self.line = start  # of the first byte that is not yet handed out
         self.rest = _NOTHING  # bytes from there on that were read already, fewer than a portion
-        self.flaws: list[Flaw] = []  # that wait for the next block
+        self.errors: list[RowError] = []  # that wait for the next block
         self.found = np.empty(1 << 16, np.bool_)
         self.dropping = False  # inside a line that is too long
         self.ended = False
@@ -119,7 +119,7 @@ class _Cutter:
                     yield self._block(buffer[begin:cut], begin, cut)
                 elif self.ended:
                     break
-        if self.flaws:
+        if self.errors:
             yield self._block(_NOTHING.copy(), 0, 0)
         if self.error is not None:
             raise self.error
@@ -169,7 +169,7 @@ class _Cutter:
         self.offset += length
         if done:
             self.line += 1
-            self.flaws.append(Flaw(self.name, self.line, 0, f"the line is longer than {_amount(self.longest)}"))
+            self.errors.append(RowError(self.name, self.line, 0, f"the line is longer than {_amount(self.longest)}"))
 
     def _line_ends(self, text: NDArray[np.uint8]) -> int:
         """How many there are; counted in pieces that stay in the cache and need no new memory."""
@@ -178,11 +178,11 @@ class _Cutter:
         return sum(int(np.count_nonzero(np.equal(piece, _NEWLINE, out=self.found[: piece.size]))) for piece in pieces)
 
     def _block(self, text: NDArray[np.uint8], begin: int, stop: int) -> Block:
-        first, before, flaws = self.offset + begin, self.line, tuple(self.flaws)
-        self.flaws.clear()
+        first, before, errors = self.offset + begin, self.line, tuple(self.errors)
+        self.errors.clear()
         self.offset += stop
         self.line += self._line_ends(text)
-        return Block(text, first, before, Position(self.number, self.offset, self.line), flaws)
+        return Block(text, first, before, Position(self.number, self.offset, self.line), errors)
 
 
 def _last_line_end(buffer: NDArray[np.uint8], start: int, stop: int) -> int:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from massart.data.chunk import Chunk
 from massart.data.crossing import crossed
 from massart.data.formats.detect import format_of_name, suffix_of
-from massart.data.schema import FORMATS, Reading
+from massart.data.schema import FORMATS, Schema
 from massart.data.writers.write_columns import Heading
 from massart.data.writers.write_file import Target, writing
 from massart.data.writers.write_text import TEXT_WRITERS, csv_first_line
@@ -27,7 +27,7 @@ class LateImportanceError(InvalidDataError):
 def write_rows(
     chunks: Iterable[Chunk],
     path: str | os.PathLike[str],
-    reading: Reading,
+    schema: Schema,
     format: str = "auto",  # noqa: A002  what `read` calls it
     *,
     weighted: bool | None = None,
@@ -46,7 +46,7 @@ def write_rows(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "a.svm").write_text("1 1:0.5\n-1 1:0.25 2:3\n")
     ...     reader = read(f"{folder}/a.svm")
-    ...     write_rows(reader, f"{folder}/a.csv", reader.reading), Path(folder, "a.csv").read_text()
+    ...     write_rows(reader, f"{folder}/a.csv", reader.schema), Path(folder, "a.csv").read_text()
     (2, '1,0.5,0\n-1,0.25,3\n')
     """
     to = format_to_write(path, format)
@@ -55,8 +55,8 @@ def write_rows(
     parts = _crossed(chunks)
     first = next(parts, None)
     if weighted is None:
-        weighted = reading.weight is not None or (first is not None and first.weight.size > 0)
-    heading = Heading.of(reading, to, weighted=weighted)
+        weighted = schema.weight is not None or (first is not None and first.weight.size > 0)
+    heading = Heading.of(schema, to, weighted=weighted)
     with writing(path) as target:
         every = iter(()) if first is None else _checked(first, parts, heading)
         write = _write_text if to in TEXT_WRITERS else _write_table

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk
 from massart.data.formats.table_labels import is_number
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.errors import InvalidParameterError
 
 __all__ = ["LABEL", "TABLES", "WEIGHT", "Heading", "dense_blocks", "number_texts", "sparse"]
@@ -39,27 +39,27 @@ class Heading:
     weighted: bool
 
     @classmethod
-    def of(cls, reading: Reading, to: str, *, weighted: bool) -> "Heading":
+    def of(cls, schema: Schema, to: str, *, weighted: bool) -> "Heading":
         """What rows that were read so are called in another format.
 
-        >>> Heading.of(Reading("csv", features=2, columns=("age", "old town")), "vw", weighted=False).names
+        >>> Heading.of(Schema("csv", features=2, columns=("age", "old town")), "vw", weighted=False).names
         ('age', 'old_town')
         """
-        labels = reading.labels or ("-1", "1")
+        labels = schema.labels or ("-1", "1")
         numeric = all(map(is_number, labels))
         if not numeric and to in ("svmlight", "vw", "npy"):
             labels, numeric = ("-1", "1"), True
-        names = None if reading.bits is not None else reading.columns
-        width = reading.width
+        names = None if schema.bits is not None else schema.columns
+        width = schema.width
         if names is not None:
             width = len(names)
             if names == tuple(map(str, range(1, width + 1))):
                 names = None
         if to in TABLES:
-            _check_width(width, to, hashed=reading.bits is not None)
+            _check_width(width, to, hashed=schema.bits is not None)
         if names is not None and to != "svmlight":
             names = _checked(names, to, weighted=weighted)
-        return cls(to, labels, numeric, names, reading.bits, width, weighted)
+        return cls(to, labels, numeric, names, schema.bits, width, weighted)
 
     @property
     def label_numbers(self) -> tuple[float, float]:

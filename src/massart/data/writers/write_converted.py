@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from massart.data.chunk import Chunk, Flaw
+from massart.data.chunk import Chunk, RowError
 from massart.data.crossing import crossed
 from massart.data.io.sources import find_sources
 from massart.data.reader import Reader
-from massart.data.schema import Reading
+from massart.data.schema import Schema
 from massart.data.writers.write import LateImportanceError, format_to_write, write_rows
 from massart.data.writers.write_columns import TABLES
 from massart.errors import InvalidDataError, InvalidParameterError
@@ -23,20 +23,20 @@ class Converted:
 
     rows: int
     flawed: int  # rows left out
-    reading: Reading  # how the rows were read
+    schema: Schema  # how the rows were read
 
 
 def convert_rows(
     paths: Sequence[str],
     out: str | os.PathLike[str],
-    reading: Reading,
+    schema: Schema,
     *,
     to: str = "auto",
     labelled: bool = True,
     weighted: bool | None = None,
     strict: bool = False,
     workers: int = 2,
-    on_flaw: Callable[[Flaw], None] = lambda flaw: None,
+    on_error: Callable[[RowError], None] = lambda error: None,
     on_rows: Callable[[int, float | None], None] = lambda rows, fraction: None,
     on_doubt: Callable[[str], None] = lambda words: None,
 ) -> Converted:
@@ -49,7 +49,7 @@ def convert_rows(
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "a.vw").write_text("1 2 'x | 3:0.5\n-1 | 5\n1 | 3:\n")
-    ...     found = convert_rows([f"{folder}/a.vw"], f"{folder}/b.vw", Reading(bits=4))
+    ...     found = convert_rows([f"{folder}/a.vw"], f"{folder}/b.vw", Schema(bits=4))
     ...     found.rows, found.flawed, Path(folder, "b.vw").read_text()
     (2, 1, "1 2 'x | 3:0.5\n-1 | 5:1\n")
     """
@@ -59,31 +59,31 @@ def convert_rows(
             if source.path is not None and Path(out).samefile(source.path):
                 raise InvalidParameterError(f"{out} is what is to be read: give another name")
     chosen = format_to_write(out, to)
-    reader = Reader(sources, reading, workers=workers, labelled=labelled, tags=chosen == "vw")
+    reader = Reader(sources, schema, workers=workers, labelled=labelled, tags=chosen == "vw")
     for words in reader.doubts():
         on_doubt(words)
     if chosen in TABLES:
         reader.with_width()
     flawed = 0
 
-    def rows(tell: Callable[[Flaw], None]) -> Iterator[Chunk]:
+    def rows(tell: Callable[[RowError], None]) -> Iterator[Chunk]:
         nonlocal flawed
         flawed = done = 0
         for chunk in reader.chunks():
             for part in crossed(chunk):
-                for flaw in part.flaws:
+                for error in part.errors:
                     if strict:
-                        raise InvalidDataError(f"{flaw} (without --strict the row would be left out)")
+                        raise InvalidDataError(f"{error} (without --strict the row would be left out)")
                     flawed += 1
-                    tell(flaw)
+                    tell(error)
                 yield part
             done += len(chunk)
             on_rows(done, reader.fraction())
 
     try:
-        written = write_rows(rows(on_flaw), out, reader.reading, chosen, weighted=weighted)
+        written = write_rows(rows(on_error), out, reader.schema, chosen, weighted=weighted)
     except LateImportanceError:
         if os.fspath(out) == "-" or any(source.is_pipe for source in sources):
             raise
-        written = write_rows(rows(lambda flaw: None), out, reader.reading, chosen, weighted=True)
-    return Converted(written, flawed, reader.reading)
+        written = write_rows(rows(lambda error: None), out, reader.schema, chosen, weighted=True)
+    return Converted(written, flawed, reader.schema)

@@ -1,8 +1,9 @@
 """Bandit policies that people would use instead: for comparison, in one protocol and compiled like the rest."""
 
+from massart.learners.choice import Played
 from massart.learners.reference.policies.epoch_greedy import EpochGreedy
 from massart.learners.reference.policies.linucb import LinUCB
-from massart.learners.reference.policies.protocol import Played, Policy
+from massart.learners.reference.policies.protocol import Policy
 from massart.learners.reference.policies.ridge import ActionCentredRidge, EpsilonGreedyRidge
 from massart.learners.reference.policies.squarecb import SquareCB
 from massart.learners.reference.policies.thompson import LinearThompson

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
-from massart.learners.choice import Choice, Signer, new_epoch
+from massart.learners.choice import Choice, Played, Signer, new_epoch
 from massart.learners.locking import Guarded
-from massart.learners.reference.policies.protocol import Played
 from massart.learners.rewards import check_reward_range, reward_number, shown
 
 LARGEST: Final = 1e6  # of a feature: squares of more swamp the ridge's 1 in double precision
@@ -219,7 +218,7 @@ class BasePolicy(Guarded, ABC):
         if not ((table >= low) & (table <= high)).all():
             raise InvalidDataError(f"rewards holds a number outside reward_range, from {low} to {high}")
         table.flags.writeable = False
-        played = Played(np.empty(rounds, np.int64), np.empty(rounds), np.empty(rounds, np.int64))
+        played = Played(np.empty(rounds, np.int64), np.empty(rounds))
         with self._lock:
             self._play(X, table, played)
         return played

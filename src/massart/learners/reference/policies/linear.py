@@ -10,10 +10,9 @@ from scipy.stats import qmc
 
 from massart.errors import InvalidParameterError
 from massart.kernels.learning import policies as kernel
-from massart.learners.choice import Choice
+from massart.learners.choice import Choice, Played
 from massart.learners.reference.baselines.base import in_range
 from massart.learners.reference.policies.base import BasePolicy, Drawn
-from massart.learners.reference.policies.protocol import Played
 
 _EXPLORED: Final = "explored"
 _NO_TABLE: Final = np.empty((0, 0))
@@ -93,7 +92,8 @@ class LinearPolicy(BasePolicy):
 
     def _play(self, contexts: NDArray[np.float64], rewards: NDArray[np.float64], played: Played) -> None:
         memory = (self._state, self._weights, self._inverse, self._table(contexts.shape[1]))
-        kernel.play(*memory, self._seed, contexts, rewards, *played)
+        greedy = np.empty(len(contexts), np.int64)  # the kernel writes down the greedy arms too
+        kernel.play(*memory, self._seed, contexts, rewards, *played, greedy)
 
     def _memory(self) -> dict[str, NDArray[Any]]:
         seed = np.array([self._seed])

@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.kernels.learning.elementary import coin
-from massart.learners.choice import Choice
+from massart.learners.choice import Choice, Played
 from massart.learners.reference.policies.base import BasePolicy, Drawn
 from massart.learners.reference.policies.linear import coin_stream
-from massart.learners.reference.policies.protocol import Played
 
 _ALLOWED: Final = "allowed"
 
@@ -63,7 +62,6 @@ class PeerPolicy(BasePolicy):
             choice = self.choose(contexts[t])
             self.learn(choice, rewards[t, choice.arm])
             played.arms[t], played.probabilities[t] = choice.arm, choice.probability
-            played.greedy[t] = choice.greedy
 
     def _memory(self) -> dict[str, NDArray[Any]]:
         return {"counts": self._counts, "seed": np.array([self._seed]), **self._package_arrays()}

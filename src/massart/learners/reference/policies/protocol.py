@@ -1,26 +1,13 @@
 """What a bandit policy must offer to meet a stream of rewards: one protocol for ours, baselines and other packages."""
 
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from massart.learners.choice import Choice
+from massart.learners.choice import Choice, Played
 
-__all__ = ["Played", "Policy"]
-
-
-class Played(NamedTuple):
-    """What a policy did in n rounds.
-
-    >>> played = Played(np.array([1]), np.array([0.95]), np.array([1]))
-    >>> played.arms.tolist(), played.probabilities.tolist()
-    ([1], [0.95])
-    """
-
-    arms: NDArray[np.int64]  # (n,) the arm played
-    probabilities: NDArray[np.float64]  # (n,) with which that arm was played
-    greedy: NDArray[np.int64]  # (n,) the arm of the highest score
+__all__ = ["Policy"]
 
 
 @runtime_checkable
