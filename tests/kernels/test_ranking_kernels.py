@@ -191,8 +191,3 @@ def test_exploration_is_that_of_theorems_10_and_11():
     assert bandit.probabilities([[1.0, 0.0], [-1.0, 0.0]])[1] == pytest.approx(rate / 2)
     assert bandit.probabilities([[0.5, 0.0], [-0.5, 0.0]])[1] == pytest.approx(rate / 4)
     assert bandit.probabilities([[0.5, 0.5], [0.5, 0.5]])[1] == 0.5  # nothing can be learned from equal arms
-
-
-def test_coins_are_splitmix64():
-    for number in range(200):
-        assert ranking.coin(np.uint64(2**63 + 5), float(number)) == coin(2**63 + 5, number)
