@@ -1,4 +1,4 @@
-"""The mixture keeps AdaHedge's and the council's laws on every path: Theorem 7 of docs/theory.md, round by round."""
+"""The mixture keeps the laws of AdaHedge and of Prod on every path: Theorem 7 of docs/theory.md, round by round."""
 
 import numpy as np
 import pytest
@@ -95,7 +95,7 @@ def play(labels, weights, rounds=300, experts=7, seed=0, voting=kernel.SAMPLE, c
 @every_weight
 @every_label
 def test_mixture_follows_the_oracle_round_by_round(labels, weights):
-    """Shares, rates, gap and council from the sums of losses, where the kernel multiplies; experts may vanish."""
+    """Shares, rates, gap and chance from the sums of losses, where the kernel multiplies; experts may vanish."""
     follow(labels, weights, (1.0, 1.0))
 
 
@@ -169,7 +169,7 @@ def test_gap_is_kept_to_a_sixteenth_with_few_logarithms():
 
 @every_weight
 @every_label
-def test_expected_losses_and_the_prices_of_the_council(labels, weights):
+def test_expected_losses_and_the_prices_of_prod(labels, weights):
     """Drawn, voted and expected losses recomputed; Theorem 7(d) on the path, with the split that n has had so far."""
     drawn = voted = expected = split = coins = 0.0
     for scores, y, c, given, vote, (M, t), _, then in play(labels, weights):
@@ -287,7 +287,7 @@ def test_the_mistakes_are_what_was_expected_against_who_knows_all_but_the_coin()
 
 
 @pytest.mark.parametrize("classes", [(1.0, 1.0), (0.5, 3.0)])
-def test_council_of_a_pair_follows_the_oracle(classes):
+def test_prod_over_a_pair_follows_the_oracle(classes):
     rng = np.random.default_rng(0)
     rounds = 500
     steady, recent, y = (rng.normal(size=rounds) for _ in range(3))
@@ -298,7 +298,7 @@ def test_council_of_a_pair_follows_the_oracle(classes):
         for order in (np.empty(0, np.uint64), rng.permutation(rounds).astype(np.uint64)):
             t, answers, council = fresh(2)[1], np.empty(rounds), Council()
             first, second = (steady[order], recent[order]) if order.size else (steady, recent)
-            kernel.convene_pair(first, second, (rounds, order, labels, weight), np.array(classes), SEED, t, answers)
+            kernel.mix_pair(first, second, (rounds, order, labels, weight), np.array(classes), SEED, t, answers)
             lost = np.zeros(4)  # default, other, expected, answered
             coins = positives = total = 0.0
             for n in range(rounds):

@@ -16,7 +16,7 @@ import massart
 
 SMALL = (  # two kernels that are compiled in a second, and what they give
     "import numpy as np; from massart.kernels.learning.elementary import coin;"
-    "from massart.kernels.parsing.murmur import murmur3;"
+    "from massart.kernels.parsing.hashing import murmur3;"
     "word = np.frombuffer(b'word', np.uint8);"
     "print(coin(np.uint64(3), 0.5), murmur3(word, np.uint64(0), np.uint64(4), np.uint32(7)))"
 )
@@ -252,7 +252,7 @@ def test_an_edit_anywhere_in_what_a_kernel_takes_compiles_it_again(tmp_path):
     shutil.copytree(Path(massart.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     place = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     code = (
-        "import numpy as np; from massart.kernels.parsing.murmur import vw_hash;"
+        "import numpy as np; from massart.kernels.parsing.hashing import vw_hash;"
         "print(vw_hash(np.frombuffer(b'wordword', np.uint8), np.uint64(0), np.uint64(8), np.uint32(7)))"
     )
     first, second = python(code + COUNT, **place), python(code + COUNT, **place)

@@ -25,11 +25,23 @@ from numba.core import config, event
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
+from numpy.typing import NDArray
 
 from massart.errors import MassartError
 from massart.kernels.cache_folders import Folder, Kept, folders
 
 __all__ = ["COST", "Compiled", "NotCompiledError", "compiled", "is_current", "keeping", "njit", "only_kept", "stamp_of"]
+
+# What kernels take. Values of rows are float32 or float64; indices are unsigned, of 32 or 64 bits.
+Floats = NDArray[np.float64]
+Values = NDArray[np.floating[Any]]
+Indices = NDArray[np.unsignedinteger[Any]]
+Integers = NDArray[np.int64]
+Labels = NDArray[np.int8]
+Flags = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
+Csr = tuple[Values, Indices, Indices]  # data, indices, indptr
+Batch = tuple[int, NDArray[np.uint64], Labels, Floats]  # count, order, labels, weights
 
 COST = "1 to 60 s"  # of a first use: 22 to 38 s for a training on the machines where it was measured
 _LOG = logging.getLogger("massart")

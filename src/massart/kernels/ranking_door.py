@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from massart.errors import InvalidDataError
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.learning import ranking_rounds as rounds
-from massart.kernels.learning import row_checks as rows_kernel
+from massart.kernels.learning import rows as rows_kernel
 from massart.kernels.learning.ranking import Setting
 
 __all__ = ["CheckedArms", "CheckedRound", "check_arms", "check_block", "check_round", "check_sparse",
@@ -78,7 +78,7 @@ class CheckedArms(_Checked):
 
 
 class CheckedRound(_Checked):
-    """A choice that was made: its arms, and the block of numbers of which kernels/learning/ranking_rounds.py tells."""
+    """A choice that was made: its arms, and the block of numbers that kernels/learning/ranking_rounds.py describes."""
 
     __slots__ = ("arms", "block", "experts")
 

@@ -228,7 +228,7 @@ def _simulation(contexts: Any, rewards: Any, state: RankingState) -> tuple[Any, 
 
 
 def new_state(how: Any, grid: Any) -> RankingState:
-    """The state of a policy that was told `how` and tries these pairs of gap and margin."""
+    """The state of a policy with the settings `how` that tries these pairs of gap and margin."""
     how = np.array(how, dtype=np.float64)
     experts = np.zeros((len(Expert), len(grid)))
     experts[[Expert.DELTA, Expert.GAMMA]] = np.array(grid, dtype=np.float64).T

@@ -18,7 +18,7 @@ from massart.kernels.learning.halfspace import Rule, State
 from massart.kernels.learning.mixture import Member, Total
 from massart.kernels.learning.pool import Column, Setting
 
-__all__ = ["check_arrays", "check_council", "check_halfspace", "check_pool"]
+__all__ = ["check_arrays", "check_halfspace", "check_pair", "check_pool"]
 
 _CHECKED = 1 << 16  # rows of an array that are looked at together
 _TINY = float(np.nextafter(0.0, 1.0))
@@ -104,7 +104,7 @@ def check_pool(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
     """The arrays of a pool, whose names are returned: pool.py and mixture.py say what they are."""
     width, experts = arrays["variances"].size, arrays["members"].shape[-1] if arrays["members"].ndim else 0
     few = "full" in arrays or "centred" in arrays  # whatever the width is: it may have changed
-    least = pool.DIAGONAL + pool.LATE + (1 + pool.CENTRED if few else 0)
+    least = pool.DIAGONAL + pool.RECENT + (1 + pool.CENTRED if few else 0)
     shapes: dict[str, tuple[int, ...]] = {
         "how": (len(Setting),),
         "weights": (width, pool.COLUMNS),
@@ -131,8 +131,8 @@ def check_pool(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
     return (*shapes, "seed")
 
 
-def check_council(totals: NDArray[Any]) -> None:
-    """The council of two pools: kernels/learning/mixture.py says what its entries are."""
+def check_pair(totals: NDArray[Any]) -> None:
+    """The weights between two pools: kernels/learning/mixture.py says what its entries are."""
     check_arrays({"totals": totals}, {"totals": (len(Total),)})
     _check_ranges("totals", totals, _PAIR_TOTALS)
     _check_counts("totals", totals[Total.ROUNDS], totals[Total.MISTAKES])
@@ -164,4 +164,4 @@ def _check_ranges(name: str, array: NDArray[Any], ranges: Mapping[Any, _Range]) 
 
 def _check_counts(name: str, rounds: float, mistakes: float) -> None:
     if mistakes > rounds:
-        raise ModelFileError(f"array {name!r} tells of {mistakes:g} mistakes in {rounds:g} rounds")
+        raise ModelFileError(f"array {name!r} counts {mistakes:g} mistakes in {rounds:g} rounds")

@@ -16,7 +16,7 @@ from massart.kernels.door import NO_WEIGHT, Rows, check_labels, check_outputs, o
 from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as kernel
 from massart.kernels.learning.elementary import exp, exp_all
-from massart.kernels.states import check_arrays, check_council
+from massart.kernels.states import check_arrays, check_pair
 from massart.learners.certificate import Certificate
 from massart.learners.certify import Council
 from massart.learners.locking import Guarded, locked
@@ -126,7 +126,7 @@ class Drifting(Guarded):
             start = stop
         answers = scores if scores.size else np.empty(taken.size)
         batch, classes = (taken.size, taken, y, weight), np.array(self.class_weight)
-        mixture.convene_pair(steady, recent, batch, classes, self._seed(), self._t, answers)
+        mixture.mix_pair(steady, recent, batch, classes, self._seed(), self._t, answers)
 
     @staticmethod
     def _stretch(order: NDArray[np.uint64], longest: int) -> int:
@@ -271,7 +271,7 @@ class Drifting(Guarded):
         ):  # a file from before coins were counted: their variance is at most a quarter
             new = [t[mixture.Total.WEIGHT2] / 4, 1.0, 0.0, 2.0]
             arrays = arrays | {"totals": padded(t, len(mixture.Total), new)}
-        check_council(arrays["totals"])
+        check_pair(arrays["totals"])
         check_arrays(arrays, {"horizon": (1,)})
         pools = [
             Experts.from_arrays(

@@ -18,7 +18,7 @@ from massart.errors import InvalidParameterError
 from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, check_labels, check_outputs, one_label, one_row, row_of
 from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as kernel
-from massart.kernels.learning.scoring import mixed
+from massart.kernels.learning.rows import mixed
 from massart.kernels.states import check_pool
 from massart.learners.certificate import Certificate
 from massart.learners.certify import Council, certify_mixture, lower_pool_noise_rate
@@ -59,7 +59,7 @@ def expert_grid(noise_rate: float | None = None, margin: float | None = None, *,
     ]
 
 
-MOST_EXPERTS = kernel.COLUMNS + kernel.LATE + 1 + kernel.CENTRED  # in a pool, with few features
+MOST_EXPERTS = kernel.COLUMNS + kernel.RECENT + 1 + kernel.CENTRED  # in a pool, with few features
 VOTINGS = {"sample": mixture.SAMPLE, "majority": mixture.MAJORITY}
 
 _NOTHING, _NO_AVERAGE, _NO_COLUMNS = np.empty(0), np.empty((0, 0)), np.empty(0, np.uint64)
@@ -126,7 +126,7 @@ class Experts(Guarded):
         ).T
         columns[kernel.Column.CAP, own] = (1.0 - columns[kernel.Column.ETA, own]) / columns[kernel.Column.GAMMA, own]
         columns[kernel.Column.SCALE, own] = 1.0 / np.sqrt(2.0 * np.square(columns[kernel.Column.CAP, own]))
-        experts = kernel.DIAGONAL + len(grid) + kernel.LATE + (1 + kernel.CENTRED if few else 0)
+        experts = kernel.DIAGONAL + len(grid) + kernel.RECENT + (1 + kernel.CENTRED if few else 0)
         members = np.zeros((len(mixture.Member), experts))
         members[[mixture.Member.SHARE, mixture.Member.VOICE]] = 1.0
         totals = np.zeros(len(mixture.Total))
@@ -160,7 +160,7 @@ class Experts(Guarded):
         self._t = arrays["totals"]  # (TOTAL_SIZE,) counts, and the state of the mixture
         self._seed = arrays["seed"]  # (1,) of the coins
         self._every = _NO_COLUMNS
-        self._plain = self._M.shape[1] - kernel.DIAGONAL - kernel.LATE - (1 + kernel.CENTRED if self._F.size else 0)
+        self._plain = self._M.shape[1] - kernel.DIAGONAL - kernel.RECENT - (1 + kernel.CENTRED if self._F.size else 0)
 
     @locked
     def learn_rows(
@@ -343,7 +343,7 @@ class Experts(Guarded):
         vote = mixed(self._W, factors)
         vote[-1] = vote[-1] * self._how[kernel.Setting.BIAS] + voice[late] * self._late
         if self._F.size:
-            few = mixed(self._few_columns().T, voice[late + kernel.LATE :])
+            few = mixed(self._few_columns().T, voice[late + kernel.RECENT :])
             known = min(few.size - 1, self.n_features)
             vote[:known] += few[:known]
             vote[-1] += few[-1]

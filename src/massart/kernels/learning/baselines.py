@@ -28,7 +28,7 @@ class State(IntEnum):
     """Places in `s`, float64: the parameters of a learner and what it counts."""
 
     KIND = 0  # which learner of its shape
-    PARAMETER = 1  # the one number it was told
+    PARAMETER = 1  # its one parameter
     ROUNDS = 2  # rows learned
     MISTAKES = 3  # rows predicted wrongly before they were learned
     SCALE = 4  # w = SCALE * v

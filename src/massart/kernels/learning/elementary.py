@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Floats, njit
 
 __all__ = ["cbrt", "coin", "draw", "exp", "exp_all", "log", "mix"]
 
@@ -93,7 +93,7 @@ def exp(x: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def exp_all(x: Any) -> Any:
+def exp_all(x: Floats) -> Any:
     """`exp` of each number of a 1-dimensional array."""
     y = np.empty(x.size)
     for i in range(x.size):
@@ -165,13 +165,13 @@ def mix(h: Any) -> Any:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def coin(seed: Any, number: float) -> float:
+def coin(seed: np.uint64, number: float) -> float:
     """The `number`-th uniform draw in [0, 1) of stream `seed`: SplitMix64, which needs no state."""
     return np.float64(mix(seed + np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(11)) * 2.0**-53
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def draw(p: Any, toss: float) -> int:
+def draw(p: Floats, toss: float) -> int:
     """The place at which the running sum of the probabilities p passes the toss; never one with p = 0."""
     left, chosen = toss, -1
     for i in range(p.size):

@@ -42,7 +42,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Batch, Csr, Floats, Values, njit
 
 
 class Rule(IntEnum):
@@ -82,7 +82,7 @@ class State(IntEnum):
     INVERSE = 18  # sum of c * gamma / m
     FIRST = 19  # c of the first row
     POSITIVES = 20  # sum of c over rows labelled +1
-    UNPROVED = 21  # 1 if what the theorem assumes is known not to hold, 2 if the file of the model is too old to tell
+    UNPROVED = 21  # 1 if what the theorem assumes is known not to hold, 2 if the file of the model is too old to say
 
 
 # One more entry of s, which is in no file: not 0 while a batch is being learned, so that a single row has to wait.
@@ -106,19 +106,19 @@ _FIRST: Final = np.uint64(48)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _unit(square: float, rule: Any) -> float:
+def _unit(square: float, rule: Floats) -> float:
     """The factor that scales a row to norm 1; 1 for an all-zero row and for rows taken as they are."""
     return 1.0 / sqrt(square) if rule[Rule.UNIT] != 0.0 and square > 0.0 else 1.0
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _is_sound(square: float, rule: Any) -> bool:
-    """Whether a row is finite and, if it is taken as it is, at most 1e50 long, as its constant is; the square tells."""
+def _is_valid(square: float, rule: Floats) -> bool:
+    """Whether a row is finite and, if it is taken as it is, at most 1e50 long, as its constant is."""
     return square < np.inf if rule[Rule.UNIT] != 0.0 else square <= LONGEST_SQUARE
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _count(s: Any, sign: float, y: float, c: float, heavy: float, length2: float) -> None:
+def _count(s: Floats, sign: float, y: float, c: float, heavy: float, length2: float) -> None:
     """One more row, of weight c and at most `heavy` whatever its label."""
     if s[State.ROUNDS] == 0.0:
         s[State.FIRST] = heavy
@@ -134,7 +134,7 @@ def _count(s: Any, sign: float, y: float, c: float, heavy: float, length2: float
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _pace(s: Any, rule: Any, longest: float, delta: float) -> float:
+def _pace(s: Floats, rule: Floats, longest: float, delta: float) -> float:
     """The paper's slack for this round; its floor, cap and step are left in s. `longest` is weight times length."""
     horizon = rule[Rule.PACE] if rule[Rule.PACE] > 0.0 else s[State.ROUNDS]
     eps = min(0.5 * delta, 1.0 / sqrt(rule[Rule.GAMMA] * sqrt(horizon)))  # theory.paper_slack, erratum 16
@@ -145,7 +145,7 @@ def _pace(s: Any, rule: Any, longest: float, delta: float) -> float:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c: float) -> float:
+def _step(s: Floats, rule: Floats, dot: float, square: float, unit: float, y: float, c: float) -> float:
     """Learn one row x, scaled by `unit`, from dot = v.x and square = |x|^2; return b for v <- v + b x."""
     kind, eta, gamma = rule[Rule.KIND], rule[Rule.ETA], rule[Rule.GAMMA]
     length2 = square * unit * unit
@@ -212,7 +212,7 @@ def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c
 
 
 @njit(cache=True, error_model="numpy")
-def _refold(v: Any, z: Any, s: Any, factor: float) -> None:
+def _refold(v: Floats, z: Floats, s: Floats, factor: float) -> None:
     """Keep the scale of a projected update from underflow: once in thousands of projections.
 
     The sum of c * w so far, SCALED * v - z, moves into z: SCALED would have to grow without end.
@@ -226,7 +226,7 @@ def _refold(v: Any, z: Any, s: Any, factor: float) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _read(x: Any, v: Any, bias: float) -> Any:
+def _read(x: Values, v: Floats, bias: float) -> Any:
     """v.x and |x|^2 of a dense row, the constant coordinate included; two sums go on side by side."""
     d = np.uint64(x.size)
     first = min(_FIRST, d)
@@ -250,7 +250,7 @@ def _read(x: Any, v: Any, bias: float) -> Any:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _add(b: float, x: Any, bias: float, v: Any) -> None:
+def _add(b: float, x: Values, bias: float, v: Floats) -> None:
     """Add b x to v."""
     d = np.uint64(x.size)
     for j in range(d):
@@ -259,13 +259,13 @@ def _add(b: float, x: Any, bias: float, v: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def learn_dense(X: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: Any) -> int:
-    """Predict, then learn, the rows of a batch; return -1, or the place of the first row that is not sound.
+def learn_dense(X: Values, batch: Batch, rule: Floats, v: Floats, z: Floats, s: Floats, scores: Floats) -> int:
+    """Predict, then learn, the rows of a batch; return -1, or the place of the first row that is not valid.
 
     `batch` is (count, order, y, weight): round t is row order[t], or row t if `order` is empty, with label y and
     weight 1 if `weight` is empty. `scores[t]`, unless `scores` is empty, becomes w.x (x scaled) as it was before round
     t. `z` is empty, or of v's length and then keeps the running average. The last entry of v belongs to the constant.
-    Rounds before a row that is not sound have been learned: who calls has a copy to go back to.
+    Rounds before a row that is not valid have been learned: who calls has a copy to go back to.
     """
     count, order, y, weight = batch
     bias = rule[Rule.BIAS]
@@ -274,7 +274,7 @@ def learn_dense(X: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: A
         i = order[t] if order.size > 0 else np.uint64(t)
         x = X[i]
         dot, square = _read(x, v, bias)
-        if not _is_sound(square, rule):
+        if not _is_valid(square, rule):
             return t
         unit = _unit(square, rule)
         if scores.size > 0:
@@ -289,7 +289,7 @@ def learn_dense(X: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: A
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def learn_csr(rows: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: Any) -> int:
+def learn_csr(rows: Csr, batch: Batch, rule: Floats, v: Floats, z: Floats, s: Floats, scores: Floats) -> int:
     """`learn_dense` for CSR rows (data, indices, indptr), both unsigned, indices in order and without repeats."""
     data, indices, indptr = rows
     count, order, y, weight = batch
@@ -311,7 +311,7 @@ def learn_csr(rows: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: 
             square2 += a * a
             p += np.uint64(1)
         dot, square = dot + dot2, square + square2
-        if not _is_sound(square, rule):
+        if not _is_valid(square, rule):
             return t
         unit = _unit(square, rule)
         if scores.size > 0:
@@ -331,17 +331,17 @@ def learn_csr(rows: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: 
 
 
 @njit(cache=True, error_model="numpy")
-def score_row(x: Any, rule: Any, v: Any, s: Any) -> float:
+def score_row(x: Values, rule: Floats, v: Floats, s: Floats) -> float:
     """w.x with x scaled; NaN when x is not finite, or too long to be learned as it is; infinity when s is taken."""
     if s[TAKEN] != 0.0:
         return np.inf
     dot, square = _read(x, v, rule[Rule.BIAS])
-    return s[State.SCALE] * dot * _unit(square, rule) if _is_sound(square, rule) else np.nan
+    return s[State.SCALE] * dot * _unit(square, rule) if _is_valid(square, rule) else np.nan
 
 
 @njit(cache=True, error_model="numpy")
-def learn_row(x: Any, y: float, c: float, rule: Any, v: Any, s: Any) -> float:
-    """Learn one dense row and return its score from before; NaN, and nothing learned, when x is not sound.
+def learn_row(x: Values, y: float, c: float, rule: Floats, v: Floats, s: Floats) -> float:
+    """Learn one dense row and return its score from before; NaN, and nothing learned, when x is not valid.
 
     Infinity, and nothing learned, when s is taken.
     """
@@ -349,7 +349,7 @@ def learn_row(x: Any, y: float, c: float, rule: Any, v: Any, s: Any) -> float:
         return np.inf
     bias = rule[Rule.BIAS]
     dot, square = _read(x, v, bias)
-    if not _is_sound(square, rule):
+    if not _is_valid(square, rule):
         return np.nan
     unit = _unit(square, rule)
     score = s[State.SCALE] * dot * unit

@@ -1,9 +1,9 @@
-"""Experts' answers made one: AdaHedge's shares, the vote, the draw, and the council that chooses between those two.
+"""One answer out of the experts': AdaHedge's shares, the vote, the draw, and Prod, which chooses between those two.
 
     AdaHedge   expert e gets the share p_e ~ exp(-rate loss_e), rate = ln E / gap (de Rooij, van Erven, Gruenwald,
                Koolen 2014). A draw is the answer of an expert taken with probability p_e; the vote is the sign of
                sum_e p_e score_e / size_e, where size_e is the root mean square of its scores: one halfspace again.
-    council    the vote answers, unless draws have done better: Prod with the vote as its default (Sani, Neu, Lazaric
+    Prod       the vote answers, unless draws have done better: Prod with the vote as its default (Sani, Neu, Lazaric
                2014), with a rate that falls as the two come to differ. It loses a logarithm to the vote.
 
 Both change their rates only when what they depend on has grown by a sixteenth. Theorem 7 of docs/theory.md is about
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Batch, Floats, njit
 from massart.kernels.learning.elementary import coin, exp, log
 
 MAJORITY, SAMPLE = 0.0, 1.0
@@ -58,19 +58,19 @@ class Total(IntEnum):
     PRIOR = 21  # what a draw weighs at first; in units of the heaviest row, Prod's rate
     FAVOUR = 22  # by how much draws weigh more now
     CHANCE = 23  # probability that the next answer is a draw
-    TREND = 24  # the mean label of late
+    TREND = 24  # the mean of recent labels
     TIGHT = 25  # rows on which the full matrix had a margin below 1
     COINS = 26  # sum of c^2 q (1 - q), q the probability of a mistake before the coin
     FIRST = 27  # c of the first row
     POSITIVES = 28  # sum of c over rows labelled +1
-    UNPROVED = 29  # 1 if what the theorem assumes is known not to hold, 2 if the file of the model is too old to tell
+    UNPROVED = 29  # 1 if what the theorem assumes is known not to hold, 2 if the file of the model is too old to say
 
 
 LEAST: Final = 1e-200  # squares below that count as that
 
 
 @njit(cache=True, error_model="numpy")
-def gap_of(M: Any, t: Any) -> float:
+def gap_of(M: Floats, t: Floats) -> float:
     """AdaHedge's cumulative mixability gap: what draws lost less what the mixture's exponential weights lost."""
     if t[Total.GAP] == 0.0:
         return 0.0
@@ -84,7 +84,7 @@ def gap_of(M: Any, t: Any) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def share(M: Any, t: Any, gap: float) -> None:
+def share(M: Floats, t: Floats, gap: float) -> None:
     """AdaHedge's rate for a gap, and the shares; and voices, shares in units of the scores' size."""
     # While the gap is 0, the rate is infinite: the leaders share all. So do they if the rate would overflow.
     gap = gap if gap > LEAST else 0.0
@@ -103,7 +103,7 @@ def share(M: Any, t: Any, gap: float) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _convene(t: Any, heaviest: float) -> None:
+def _set_prod_rate(t: Floats, heaviest: float) -> None:
     """Prod's rate for what vote and draws have differed by, and the draws' weight, carried over from the old rate."""
     lead = log(t[Total.FAVOUR]) / t[Total.PRIOR] * t[Total.HEAVIEST]
     t[Total.SPLIT] *= (t[Total.HEAVIEST] / heaviest) ** 2
@@ -113,16 +113,16 @@ def _convene(t: Any, heaviest: float) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def weigh(t: Any, heavy: float) -> None:
+def weigh(t: Floats, heavy: float) -> None:
     """A row comes whose weight is at most `heavy`, whatever its label."""
     if t[Total.ROUNDS] == 0.0:
         t[Total.FIRST] = heavy
     if heavy > t[Total.HEAVIEST]:
-        _convene(t, heavy)
+        _set_prod_rate(t, heavy)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def count_answer(t: Any, given: float, y: float, c: float) -> None:
+def count_answer(t: Floats, given: float, y: float, c: float) -> None:
     """One more round, of weight c."""
     t[Total.ROUNDS] += 1.0
     t[Total.WEIGHT] += c
@@ -134,7 +134,7 @@ def count_answer(t: Any, given: float, y: float, c: float) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _expect(t: Any, chance: float, wrong: float, missed: float, c: float) -> None:
+def _expect(t: Floats, chance: float, wrong: float, missed: float, c: float) -> None:
     """What the answer was expected to lose before the coin, and the coin's variance."""
     expected = chance * wrong + (1.0 - chance) * missed
     t[Total.EXPECTED] += c * expected
@@ -142,8 +142,8 @@ def _expect(t: Any, chance: float, wrong: float, missed: float, c: float) -> Non
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def compare(t: Any, missed: float, wrong: float, c: float) -> None:
-    """Tell the council what its default lost and what the other was expected to lose."""
+def compare(t: Floats, missed: float, wrong: float, c: float) -> None:
+    """Prod: what the default lost, and what the other was expected to lose."""
     split = c * (missed - wrong) / t[Total.HEAVIEST]
     if split != 0.0:
         t[Total.FAVOUR] *= 1.0 + t[Total.PRIOR] * split
@@ -152,12 +152,12 @@ def compare(t: Any, missed: float, wrong: float, c: float) -> None:
             4.0 * t[Total.PRIOR] * t[Total.PRIOR] * (1.0 + t[Total.SPLIT]) > 1.0625
             or not 1e-280 < t[Total.FAVOUR] < 1e280
         ):
-            _convene(t, t[Total.HEAVIEST])
+            _set_prod_rate(t, t[Total.HEAVIEST])
         t[Total.CHANCE] = t[Total.PRIOR] * t[Total.FAVOUR] / (t[Total.PRIOR] * t[Total.FAVOUR] + 1.0 - t[Total.PRIOR])
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def answer(M: Any, t: Any, scores: Any, voting: float, seed: Any) -> Any:
+def answer(M: Floats, t: Floats, scores: Floats, voting: float, seed: np.uint64) -> Any:
     """The score of the answer, in units of its size, and that of the vote."""
     vote = 0.0
     for e in range(scores.size):
@@ -173,8 +173,8 @@ def answer(M: Any, t: Any, scores: Any, voting: float, seed: Any) -> Any:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def judge(M: Any, t: Any, scores: Any, given: float, vote: float, y: float, c: float, voting: float) -> None:
-    """Tell the mixture and the council the label."""
+def judge(M: Floats, t: Floats, scores: Floats, given: float, vote: float, y: float, c: float, voting: float) -> None:
+    """The mixture and Prod learn the label."""
     positive = y > 0.0
     finite = t[Total.GAP] > 0.0
     keep = 0.0 if not finite else t[Total.KEEP] if c == 1.0 else exp(-t[Total.RATE] * c)
@@ -215,8 +215,10 @@ def judge(M: Any, t: Any, scores: Any, given: float, vote: float, y: float, c: f
 
 
 @njit(cache=True, error_model="numpy")
-def convene_pair(steady: Any, recent: Any, batch: Any, classes: Any, seed: Any, t: Any, answers: Any) -> None:
-    """A council of two learners from the scores of their answers: `steady` is the default.
+def mix_pair(
+    steady: Floats, recent: Floats, batch: Batch, classes: Floats, seed: np.uint64, t: Floats, answers: Floats
+) -> None:
+    """Prod with a default over two learners, from the scores of their answers: `steady` is the default.
 
     `classes` holds the weights of the labels -1 and +1.
     """

@@ -34,9 +34,9 @@ from typing import Any
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Csr, Flags, Floats, Integers, njit
 from massart.kernels.learning.elementary import cbrt
-from massart.kernels.learning.ranking import Expert, Setting, Total
+from massart.kernels.learning.ranking import Expert, Memo, Setting, Total
 
 # CAP: the largest 1 / step, and SQUARES: the sum of step * |gradient|^2; regret is at most 2 CAP + SQUARES / 2.
 # DRIFT: how many choices were made while another one waited for its reward. FIRST, VARIANCE, REACH: 0.
@@ -51,7 +51,7 @@ def _sign(u: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def loss(w: Any, X: Any, v: Any, r: Any, a: int, delta: float, rho: float, zero_weight: float) -> float:
+def loss(w: Floats, X: Floats, v: Floats, r: Floats, a: int, delta: float, rho: float, zero_weight: float) -> float:
     """Algorithm 2: G(w; X, v, r, a)."""
     size, total = sqrt(np.sum(v * v)), 0.0
     for j in range(X.shape[0]):
@@ -67,7 +67,7 @@ def loss(w: Any, X: Any, v: Any, r: Any, a: int, delta: float, rho: float, zero_
 
 
 @njit(cache=True, error_model="numpy")
-def gradient(w: Any, X: Any, v: Any, r: Any, a: int, delta: float, rho: float, zero_weight: float) -> Any:
+def gradient(w: Floats, X: Floats, v: Floats, r: Floats, a: int, delta: float, rho: float, zero_weight: float) -> Any:
     """Appendix A.1: the gradient of `loss` in w, (d,)."""
     size, g = sqrt(np.sum(v * v)), np.zeros(w.size)
     for j in range(X.shape[0]):
@@ -82,7 +82,7 @@ def gradient(w: Any, X: Any, v: Any, r: Any, a: int, delta: float, rho: float, z
 
 
 @njit(cache=True, error_model="numpy")
-def _equal(rows: Any, a: int, j: int, scratch: Any) -> bool:
+def _equal(rows: Csr, a: int, j: int, scratch: Floats) -> bool:
     """Whether arms a and j have the same context, entry by entry; `scratch` is left zero."""
     data, indices, indptr = rows
     same, d = True, indices.size
@@ -102,7 +102,10 @@ def _equal(rows: Any, a: int, j: int, scratch: Any) -> bool:
 
 
 @njit(cache=True, error_model="numpy")
-def plan(rows: Any, allowed: Any, how: Any, S: Any, t: Any, scores: Any, squares: Any, scratch: Any, memo: Any) -> None:
+def plan(
+    rows: Csr, allowed: Flags, how: Floats, S: Floats, t: Floats, scores: Floats, squares: Floats, scratch: Floats,
+    memo: Memo,
+) -> None:  # fmt: skip
     """Lines 2(b) and 2(c) of Algorithm 3: alpha, q and the probabilities p; the coin is not flipped yet."""
     arms, rates, m, z2, p = memo
     k, a, free = scores.shape[0], -1, 0
@@ -144,7 +147,7 @@ def plan(rows: Any, allowed: Any, how: Any, S: Any, t: Any, scores: Any, squares
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _nth(allowed: Any, n: int) -> int:
+def _nth(allowed: Flags, n: int) -> int:
     """The n-th allowed arm, counted from 0; the last one if there are fewer."""
     last = -1
     for i in range(allowed.size):
@@ -157,7 +160,7 @@ def _nth(allowed: Any, n: int) -> int:
 
 
 @njit(cache=True, error_model="numpy")
-def flip(allowed: Any, memo: Any, toss: float) -> int:
+def flip(allowed: Flags, memo: Memo, toss: float) -> int:
     """Lines 2(b), 2(d), 2(e)i and 2(f)i: coin, beta, and a random alpha if w = 0, all from one uniform number.
 
     Returns the arm that is played, and notes in `memo` what the loss of the round is multiplied with.
@@ -184,8 +187,9 @@ def flip(allowed: Any, memo: Any, toss: float) -> int:
 
 @njit(cache=True, error_model="numpy")
 def estimate(
-    arm: int, reward: float, baseline: float, p: Any, allowed: Any, arms: Any, S: Any, t: Any, estimates: Any
-) -> None:
+    arm: int, reward: float, baseline: float, p: Floats, allowed: Flags, arms: Integers, S: Floats, t: Floats,
+    estimates: Floats,
+) -> None:  # fmt: skip
     """Line 2(e)ii: the fake rewards, all of them less M - r(beta); and what the reward says about lifts."""
     free = 0
     for i in range(p.size):
@@ -203,7 +207,7 @@ def estimate(
 
 
 @njit(cache=True, error_model="numpy")
-def teach(rows: Any, allowed: Any, estimates: Any, memo: Any, T: Any, S: Any, scratch: Any) -> None:
+def teach(rows: Csr, allowed: Flags, estimates: Floats, memo: Memo, T: Floats, S: Floats, scratch: Floats) -> None:
     """Lines 2(e)iii and 2(g): a step of gradient descent on G / q, from the fake rewards; none on TAILS."""
     data, indices, indptr = rows
     arms, rates, m, z2, _ = memo
@@ -254,7 +258,7 @@ def teach(rows: Any, allowed: Any, estimates: Any, memo: Any, T: Any, S: Any, sc
 
 
 @njit(cache=True, error_model="numpy")
-def remember(reward: float, t: Any) -> None:
+def remember(reward: float, t: Floats) -> None:
     """Count a reward."""
     t[Total.ROUNDS] += 1.0
     t[Total.REWARD] += reward

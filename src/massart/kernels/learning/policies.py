@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Flags, Floats, Integers, njit
 from massart.kernels.learning.elementary import coin, draw
 
 
@@ -25,7 +25,7 @@ class State(IntEnum):
     """Places in `s`, float64: the parameters of a policy and what it counts."""
 
     KIND = 0  # which policy
-    PARAMETER = 1  # the one number it was told
+    PARAMETER = 1  # its one parameter
     MIDDLE = 2  # of the interval of rewards
     WIDTH = 3  # its length
     CHOICES = 4  # choices made
@@ -40,7 +40,7 @@ _FLAT: Final = 1e-14  # a pivot this small, relative to the largest variance, is
 
 
 @njit(cache=True, error_model="numpy")
-def _with_ones(contexts: Any, X: Any) -> None:
+def _with_ones(contexts: Floats, X: Floats) -> None:
     """Copy the arms (k, d) to X and put a 1 at the end of each."""
     k, d = contexts.shape
     for i in range(k):
@@ -50,7 +50,7 @@ def _with_ones(contexts: Any, X: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _times(P: Any, x: Any, out: Any) -> float:
+def _times(P: Floats, x: Floats, out: Floats) -> float:
     """Set out = P x; return x'P x, which rounding may not make negative."""
     square = 0.0
     for i in range(x.size):
@@ -63,7 +63,7 @@ def _times(P: Any, x: Any, out: Any) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def _posterior_root(P: Any, X: Any) -> Any:
+def _posterior_root(P: Floats, X: Floats) -> Any:
     """Lower triangular (k, k) root of X P X': Cholesky, with a zero column where no variance is left."""
     k, d = X.shape
     V, C = np.empty((k, d)), np.zeros((k, k))
@@ -92,7 +92,9 @@ def _posterior_root(P: Any, X: Any) -> Any:
 
 
 @njit(cache=True, error_model="numpy")
-def _thompson(scale: float, P: Any, table: Any, X: Any, allowed: Any, count: int, f: Any, p: Any) -> None:
+def _thompson(
+    scale: float, P: Floats, table: Floats, X: Floats, allowed: Flags, count: int, f: Floats, p: Floats
+) -> None:
     """The share of the draws of `table` that each arm wins, and one draw more that is uniform."""
     root = _posterior_root(P, X)
     k = f.size
@@ -115,7 +117,7 @@ def _thompson(scale: float, P: Any, table: Any, X: Any, allowed: Any, count: int
 
 
 @njit(cache=True, error_model="numpy")
-def _chances(s: Any, w: Any, P: Any, table: Any, X: Any, allowed: Any, f: Any, p: Any) -> int:
+def _chances(s: Floats, w: Floats, P: Floats, table: Floats, X: Floats, allowed: Flags, f: Floats, p: Floats) -> int:
     """Fill in scores f and probabilities p; return the allowed arm of the highest score."""
     kind, parameter = s[State.KIND], s[State.PARAMETER]
     k, d = X.shape
@@ -162,7 +164,7 @@ def _chances(s: Any, w: Any, P: Any, table: Any, X: Any, allowed: Any, f: Any, p
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _advance(s: Any, count: int, d: int) -> None:
+def _advance(s: Floats, count: int, d: int) -> None:
     """Count a choice; epoch-greedy follows its n-th exploration by floor(sqrt(n / (k (d + 1)))) greedy rounds."""
     s[State.CHOICES] += 1.0
     if s[State.KIND] == EPOCH:
@@ -174,7 +176,7 @@ def _advance(s: Any, count: int, d: int) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _absorb(s: Any, w: Any, P: Any, X: Any, p: Any, arm: int, reward: float, explored: bool) -> None:
+def _absorb(s: Floats, w: Floats, P: Floats, X: Floats, p: Floats, arm: int, reward: float, explored: bool) -> None:
     """One reward: recursive least squares by Sherman and Morrison on the arm, centred if the policy is."""
     s[State.LEARNED] += 1.0
     kind = s[State.KIND]
@@ -198,7 +200,7 @@ def _absorb(s: Any, w: Any, P: Any, X: Any, p: Any, arm: int, reward: float, exp
 
 
 @njit(cache=True, error_model="numpy")
-def chances(s: Any, w: Any, P: Any, table: Any, contexts: Any, allowed: Any, p: Any) -> int:
+def chances(s: Floats, w: Floats, P: Floats, table: Floats, contexts: Floats, allowed: Flags, p: Floats) -> int:
     """Fill in the probabilities of the next choice; return the greedy arm. Nothing changes."""
     X = np.empty((p.size, w.size))
     _with_ones(contexts, X)
@@ -206,7 +208,9 @@ def chances(s: Any, w: Any, P: Any, table: Any, contexts: Any, allowed: Any, p: 
 
 
 @njit(cache=True, error_model="numpy")
-def choose(s: Any, w: Any, P: Any, table: Any, seed: Any, contexts: Any, allowed: Any, p: Any) -> Any:
+def choose(
+    s: Floats, w: Floats, P: Floats, table: Floats, seed: np.uint64, contexts: Floats, allowed: Flags, p: Floats
+) -> Any:
     """Draw an arm: return it, the greedy arm, and whether an epoch begins."""
     X = np.empty((p.size, w.size))
     _with_ones(contexts, X)
@@ -218,7 +222,9 @@ def choose(s: Any, w: Any, P: Any, table: Any, seed: Any, contexts: Any, allowed
 
 
 @njit(cache=True, error_model="numpy")
-def learn(s: Any, w: Any, P: Any, contexts: Any, p: Any, arm: int, reward: float, explored: bool) -> None:
+def learn(
+    s: Floats, w: Floats, P: Floats, contexts: Floats, p: Floats, arm: int, reward: float, explored: bool
+) -> None:
     """Learn the reward of an arm that was played with probabilities p."""
     X = np.empty((p.size, w.size))
     _with_ones(contexts, X)
@@ -227,8 +233,9 @@ def learn(s: Any, w: Any, P: Any, contexts: Any, p: Any, arm: int, reward: float
 
 @njit(cache=True, error_model="numpy")
 def play(
-    s: Any, w: Any, P: Any, table: Any, seed: Any, contexts: Any, rewards: Any, arms: Any, played: Any, greedy: Any
-) -> None:
+    s: Floats, w: Floats, P: Floats, table: Floats, seed: np.uint64, contexts: Floats, rewards: Floats, arms: Integers,
+    played: Floats, greedy: Integers,
+) -> None:  # fmt: skip
     """Choose and learn, round by round: fill in the arms, their probabilities and the greedy arms."""
     n, k, _ = contexts.shape
     allowed, f, p, X = np.ones(k, np.bool_), np.empty(k), np.empty(k), np.empty((k, w.size))

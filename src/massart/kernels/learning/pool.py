@@ -9,7 +9,7 @@ A row of W holds what all columns know about a feature, so one visit to a featur
     plain      FTRL on inverse-margin gradients, one per (noise rate, margin), with the constant coordinate or without:
                Lemma 0 holds for them, so they are the ones with a mistake bound. The step is that of
                kernels/learning/halfspace.py.
-    of late    the labels of the last rounds, without a look at the row: for streams that come sorted or in bursts.
+    recent     the mean label of the last rounds, without a look at the row: for streams that come sorted or in bursts.
     full       with few features: AROW with the full matrix, for features that are correlated,
     centred    and logistic descent on features less their mean, in units of their deviation, at three paces.
 
@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Batch, Csr, Floats, njit
 from massart.kernels.learning.elementary import exp
 from massart.kernels.learning.halfspace import LONGEST_SQUARE
 from massart.kernels.learning.mixture import LEAST, Total, answer, judge, weigh
@@ -32,7 +32,7 @@ DIAGONAL: Final = 4
 PLAIN: Final = 8  # at most: the others are padding, so that the loops over columns have a length known beforehand
 COLUMNS: Final = DIAGONAL + PLAIN
 CENTRED: Final = 3
-LATE: Final = 1
+RECENT: Final = 1
 FEW: Final = 64  # features up to which there are full and centred experts
 
 
@@ -83,19 +83,19 @@ _D, _C = np.uint64(DIAGONAL), np.uint64(COLUMNS)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _unit(square: float, how: Any) -> float:
+def _unit(square: float, how: Floats) -> float:
     """The factor that scales a row to norm 1; 1 for an all-zero row and for rows taken as they are."""
     return 1.0 / sqrt(square) if how[Setting.UNIT] != 0.0 and square > 0.0 else 1.0
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _length(square: float, how: Any) -> float:
+def _length(square: float, how: Floats) -> float:
     """The length of a row so scaled."""
     return (1.0 if square > 0.0 else 0.0) if how[Setting.UNIT] != 0.0 else sqrt(square)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _measure(row: Any, bias: float, V: Any, q: Any) -> Any:
+def _measure(row: Any, bias: float, V: Floats, q: Floats) -> Any:
     """|x|^2 without the constant and x.q, with q_j = V_j x_j left in q; no state changes, the row may be refused."""
     data, indices, start, stop, shift = row
     d = np.uint64(V.size - 1)
@@ -113,7 +113,7 @@ def _measure(row: Any, bias: float, V: Any, q: Any) -> Any:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _dot(row: Any, bias: float, W: Any, dots: Any) -> None:
+def _dot(row: Any, bias: float, W: Floats, dots: Floats) -> None:
     """x.W for all columns: feature by feature, in turn, so that a zero and its absence are the same."""
     data, indices, start, stop, shift = row
     last = np.uint64(W.shape[0] - 1) * _C
@@ -141,7 +141,7 @@ def _dot(row: Any, bias: float, W: Any, dots: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _add(row: Any, bias: float, q: Any, b: Any, b_constant: Any, W: Any) -> None:
+def _add(row: Any, bias: float, q: Floats, b: Floats, b_constant: Floats, W: Floats) -> None:
     """W[j] += q_j b in the diagonal columns, x_j b in the plain ones; b_constant for the constant's entry in these."""
     data, indices, start, stop, shift = row
     last = W.shape[0] - 1
@@ -157,7 +157,7 @@ def _add(row: Any, bias: float, q: Any, b: Any, b_constant: Any, W: Any) -> None
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _scale(S: Any, dots: Any, lengths: Any, heavy: float, plain: int, scores: Any) -> None:
+def _scale(S: Floats, dots: Floats, lengths: tuple[float, float], heavy: float, plain: int, scores: Floats) -> None:
     """The scores of all columns; the caps cover the row before its label is looked at."""
     for k in range(DIAGONAL, DIAGONAL + plain):
         longest = heavy * (lengths[1] if S[Column.CONSTANT, k] != 0.0 else lengths[0])
@@ -174,8 +174,9 @@ def _scale(S: Any, dots: Any, lengths: Any, heavy: float, plain: int, scores: An
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _steps(
-    S: Any, dots: Any, scores: Any, squares: Any, units: Any, lengths: Any, reach: float, y: float, c: float,
-    heavy: float, b: Any, b_constant: Any, per_column: Any,
+    S: Floats, dots: Floats, scores: Floats, squares: tuple[float, float], units: tuple[float, float],
+    lengths: tuple[float, float], reach: float, y: float, c: float, heavy: float, b: Floats, b_constant: Floats,
+    per_column: tuple[Floats, ...],
 ) -> None:  # fmt: skip
     """The b of all columns: FTRL on inverse-margin gradients for the plain ones, as `_step` of halfspace.py.
 
@@ -215,7 +216,7 @@ def _steps(
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _shrink(row: Any, bias: float, q: Any, c: float, V: Any) -> None:
+def _shrink(row: Any, bias: float, q: Floats, c: float, V: Floats) -> None:
     """V_j <- V_j / (1 + c x_j^2 V_j / r) from q_j = V_j x_j, which knows features that come for the first time."""
     data, indices, start, stop, shift = row
     d, rate = V.size - 1, c / _RIDGE
@@ -227,7 +228,7 @@ def _shrink(row: Any, bias: float, q: Any, c: float, V: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _spread_out(row: Any, bias: float, x: Any) -> None:
+def _spread_out(row: Any, bias: float, x: Floats) -> None:
     """The row with its zeros and its constant in x; columns that came after x was made are left out."""
     data, indices, start, stop, shift = row
     last = np.uint64(x.size - 1)
@@ -240,7 +241,7 @@ def _spread_out(row: Any, bias: float, x: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _few_scores(x: Any, F: Any, C: Any, weight: float, z: Any, scores: Any) -> None:
+def _few_scores(x: Floats, F: Floats, C: Floats, weight: float, z: Floats, scores: Floats) -> None:
     """Scores of the full matrix's mean, its last row, and of the centred experts, whose features are left in z."""
     d = x.size - 1
     for j in range(d):
@@ -254,13 +255,13 @@ def _few_scores(x: Any, F: Any, C: Any, weight: float, z: Any, scores: Any) -> N
         fast += z[j] * C[CENTRED_SIZE - 3, j]
         middle += z[j] * C[CENTRED_SIZE - 2, j]
         slow += z[j] * C[CENTRED_SIZE - 1, j]
-    # Should the matrix lose its precision, it must not silence the others.
+    # Should the matrix lose its precision, the others must still count.
     scores[0] = max(-_LARGEST_SCORE, min(_LARGEST_SCORE, full))
     scores[1], scores[2], scores[3] = fast, middle, slow
 
 
 @njit(cache=True, error_model="numpy")
-def _few_steps(x: Any, y: float, c: float, t: Any, scores: Any, z: Any, F: Any, C: Any) -> None:
+def _few_steps(x: Floats, y: float, c: float, t: Floats, scores: Floats, z: Floats, F: Floats, C: Floats) -> None:
     """Logistic descent in the centred features, then their means and deviations; AROW with z = F x."""
     d = x.size - 1
     length = 0.0
@@ -297,7 +298,7 @@ def _few_steps(x: Any, y: float, c: float, t: Any, scores: Any, z: Any, F: Any, 
         reach += x[j] * z[j]
     damped = 1.0 / (max(0.0, reach) + _FULL_RIDGE / c)
     for i in range(d + 1):
-        if not damped * z[i] * z[i] <= F[i, i]:  # no variance can fall below 0: rounding has spoiled the matrix
+        if not damped * z[i] * z[i] <= F[i, i]:  # no variance can fall below 0: the matrix is lost to rounding
             F[: d + 1] = 0.0
             return
     gain = y * min(_LARGEST_HINGE, 1.0 - y * scores[0]) * damped
@@ -309,8 +310,10 @@ def _few_steps(x: Any, y: float, c: float, t: Any, scores: Any, z: Any, F: Any, 
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, answers: Any) -> int:
-    """Answer, then learn, the rows of a batch; return -1, or the place of the first row that is not sound.
+def learn_pool(
+    rows: Csr, batch: Batch, seed: np.uint64, how: Floats, state: tuple[Floats, ...], Z: Floats, answers: Floats
+) -> int:
+    """Answer, then learn, the rows of a batch; return -1, or the place of the first row that is not valid.
 
     `rows` is (data, unsigned indices, unsigned indptr). Dense rows are CSR rows that share one list of indices:
     their indptr is empty. `batch` is (count, order, y, weight) as in `learn_dense` of kernels/learning/halfspace.py.
@@ -322,8 +325,8 @@ def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, a
     count, order, labels, weight = batch
     W, V, F, C, S, M, t = state
     few, bias = F.size > 0, how[Setting.BIAS]
-    plain = M.shape[1] - DIAGONAL - LATE - (1 + CENTRED if few else 0)
-    late = DIAGONAL + plain
+    plain = M.shape[1] - DIAGONAL - RECENT - (1 + CENTRED if few else 0)
+    recent = DIAGONAL + plain
     q, x, z = np.empty(V.size), np.empty(F.shape[1]), np.empty(F.shape[1])
     dots, b, b_constant, scores = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS), np.empty(M.shape[1])
     per_column = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS)
@@ -349,10 +352,10 @@ def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, a
 
         _dot(row, bias, W, dots)
         _scale(S, dots, lengths, heavy, plain, scores)
-        scores[late] = t[Total.TREND] if bias != 0.0 else 0.0
+        scores[recent] = t[Total.TREND] if bias != 0.0 else 0.0
         if few:
             _spread_out(row, bias, x)
-            _few_scores(x, F, C, t[Total.WEIGHT], z, scores[late + LATE :])
+            _few_scores(x, F, C, t[Total.WEIGHT], z, scores[recent + RECENT :])
         weigh(t, heavy)
         t[Total.LONGEST2] = max(t[Total.LONGEST2], lengths[1] * lengths[1])
         answers[n], vote = answer(M, t, scores, how[Setting.VOTING], seed)
@@ -370,5 +373,5 @@ def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, a
             _shrink(row, bias, q, 4.0 * c, V)
         t[Total.TREND] += _LATELY * (y - t[Total.TREND])
         if few:
-            _few_steps(x, y, c, t, scores[late + LATE :], z, F, C)
+            _few_steps(x, y, c, t, scores[recent + RECENT :], z, F, C)
     return -1

@@ -28,8 +28,11 @@ from typing import Any
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Csr, Flags, Floats, Integers, njit
 from massart.kernels.learning.elementary import cbrt, exp, log
+
+# Each expert's own greedy arm (experts,), rates of exploration (experts,), m (k, experts), z2 (k, experts), p (k,).
+Memo = tuple[Integers, Floats, Floats, Floats, Floats]
 
 # The ranges of all of these are in kernels/ranking_door.py, which nothing passes that leaves them.
 
@@ -48,7 +51,7 @@ class Setting(IntEnum):
 class Expert(IntEnum):
     """Rows of `S`, float64 with one column per expert."""
 
-    DELTA = 0  # the gap it was told
+    DELTA = 0  # its gap
     GAMMA = 1  # the margin; in units of the longest context if how[Setting.RELATIVE]
     CAP = 2  # the largest gradient norm that a round so far could have had
     SQUARES = 3  # the sum of squared gradient norms
@@ -87,7 +90,7 @@ LEAST_SPREAD = 1e-200  # below it, the experts' estimates are equal up to roundi
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _place(rows: Any, i: int) -> Any:
+def _place(rows: Csr, i: int) -> Any:
     """(start, stop, shift) of arm i: entries start..stop of data have the columns indices[p - shift]."""
     _, indices, indptr = rows
     if indptr.size == 0:
@@ -97,7 +100,7 @@ def _place(rows: Any, i: int) -> Any:
 
 
 @njit(cache=True, error_model="numpy")
-def look(rows: Any, k: int, T: Any, S: Any, limit: float, scores: Any, squares: Any) -> int:
+def look(rows: Csr, k: int, T: Floats, S: Floats, limit: float, scores: Floats, squares: Floats) -> int:
     """The scores (k, experts) of all arms and their squared norms.
 
     Returns -1, or the first arm that is not finite or whose squared norm is above `limit`.
@@ -122,13 +125,13 @@ def look(rows: Any, k: int, T: Any, S: Any, limit: float, scores: Any, squares: 
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def square_limit(how: Any) -> float:
+def square_limit(how: Floats) -> float:
     """The largest |x|^2 of a context: a margin that is known is meant for norms of at most 1."""
     return MOST_SQUARE if how[Setting.RELATIVE] != 0.0 else UNIT_SQUARE
 
 
 @njit(cache=True, error_model="numpy")
-def _distances(rows: Any, k: int, a: int, squares: Any, scratch: Any, z2: Any) -> None:
+def _distances(rows: Csr, k: int, a: int, squares: Floats, scratch: Floats, z2: Floats) -> None:
     """|x_a - x_j|^2 for all j, 0 only if x_j equals x_a; sparse by a copy of x_a in `scratch`, which is left zero."""
     data, indices, indptr = rows
     if indptr.size == 0:
@@ -158,7 +161,7 @@ def _distances(rows: Any, k: int, a: int, squares: Any, scratch: Any, z2: Any) -
 
 
 @njit(cache=True, error_model="numpy")
-def _dense_distances(data: Any, d: int, k: int, a: int, z2: Any) -> None:
+def _dense_distances(data: Floats, d: int, k: int, a: int, z2: Floats) -> None:
     own = data[a * d : a * d + d]
     for j in range(k):
         other, total = data[j * d : j * d + d], 0.0
@@ -172,7 +175,7 @@ def _dense_distances(data: Any, d: int, k: int, a: int, z2: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def share(S: Any, t: Any, shares: Any) -> None:
+def share(S: Floats, t: Floats, shares: Floats) -> None:
     """Exponential weights on estimated lifts, at the rate sqrt(ln N / their variance so far)."""
     experts, best, total = S.shape[1], S[Expert.LIFT].max(), 0.0
     rate = sqrt(log(float(experts)) / t[Total.SPREAD]) if t[Total.SPREAD] > LEAST_SPREAD else 0.0
@@ -185,8 +188,9 @@ def share(S: Any, t: Any, shares: Any) -> None:
 
 @njit(cache=True, error_model="numpy")
 def plan(
-    rows: Any, allowed: Any, how: Any, S: Any, t: Any, shares: Any, scores: Any, squares: Any, scratch: Any, memo: Any
-) -> None:
+    rows: Csr, allowed: Flags, how: Floats, S: Floats, t: Floats, shares: Floats, scores: Floats, squares: Floats,
+    scratch: Floats, memo: Memo,
+) -> None:  # fmt: skip
     """What each expert would do: its greedy arm, rate of exploration and pair margins; and the probabilities p.
 
     `memo` is (arms (experts,), rates (experts,), m (k, experts), z2 (k, experts), p (k,)), all filled here. Arms that
@@ -242,8 +246,10 @@ def plan(
 
 
 @njit(cache=True, error_model="numpy")
-def estimate(arm: int, reward: float, baseline: float, p: Any, allowed: Any, arms: Any, shares: Any, S: Any, t: Any,
-             estimates: Any) -> None:  # fmt: skip
+def estimate(
+    arm: int, reward: float, baseline: float, p: Floats, allowed: Flags, arms: Integers, shares: Floats, S: Floats,
+    t: Floats, estimates: Floats,
+) -> None:  # fmt: skip
     """Estimated rewards of all arms above the baseline, from one; and what they say about lifts."""
     free = 0
     for i in range(p.size):
@@ -268,8 +274,9 @@ def estimate(arm: int, reward: float, baseline: float, p: Any, allowed: Any, arm
 
 @njit(cache=True, error_model="numpy")
 def _weigh(
-    allowed: Any, free: int, estimates: Any, memo: Any, width: float, full: bool, S: Any, coefficients: Any, e: int
-) -> None:
+    allowed: Flags, free: int, estimates: Floats, memo: Memo, width: float, full: bool, S: Floats,
+    coefficients: Floats, e: int,
+) -> None:  # fmt: skip
     """Expert e's coefficients of the contexts in g, and what its certificate needs of the round: Theorem 17."""
     arms, rates, m, z2, p = memo
     a, keep = arms[e], (1.0 - rates[e]) / free
@@ -314,8 +321,9 @@ def _weigh(
 
 @njit(cache=True, error_model="numpy")
 def teach(
-    rows: Any, allowed: Any, estimates: Any, memo: Any, width: float, full: bool, T: Any, S: Any, scratch: Any
-) -> None:
+    rows: Csr, allowed: Flags, estimates: Floats, memo: Memo, width: float, full: bool, T: Floats, S: Floats,
+    scratch: Floats,
+) -> None:  # fmt: skip
     """One FTRL step of every expert from estimated rewards r_i' less the baseline, (k,).
 
     `width` is the largest |r - b| that could have been seen, so that the caps cover the round before its reward; with
@@ -358,7 +366,7 @@ def teach(
 
 
 @njit(cache=True, error_model="numpy")
-def remember(reward: float, t: Any) -> None:
+def remember(reward: float, t: Floats) -> None:
     """Count a reward; the baseline is the mean of those before."""
     t[Total.ROUNDS] += 1.0
     t[Total.REWARD] += reward

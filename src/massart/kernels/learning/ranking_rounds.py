@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Csr, Flags, Floats, Integers, njit
 from massart.kernels.learning import paper_ranking as paper
 from massart.kernels.learning import ranking
 from massart.kernels.learning.elementary import coin, draw
-from massart.kernels.learning.ranking import Setting, Total
+from massart.kernels.learning.ranking import Memo, Setting, Total
 
 ARM, GREEDY, BASE, HEAD = range(4)
 
@@ -38,7 +38,7 @@ def block_size(arms: int, experts: int) -> int:
 
 
 @njit(cache=True, error_model="numpy")
-def parts(block: Any, k: int, experts: int) -> Any:
+def parts(block: Floats, k: int, experts: int) -> Any:
     """(shares, arms, rates, p, allowed, m, z2) of a block, where they lie."""
     a = HEAD + 3 * experts
     b = a + 2 * k
@@ -55,7 +55,7 @@ def parts(block: Any, k: int, experts: int) -> Any:
 
 
 @njit(cache=True, error_model="numpy")
-def _note(block: Any, arm: int, baseline: float, own: Any, allowed: Any) -> None:
+def _note(block: Floats, arm: int, baseline: float, own: Integers, allowed: Flags) -> None:
     """Complete a block: what the plan has not filled in."""
     k, experts = allowed.size, own.size
     _, arms, _, p, free, _, _ = parts(block, k, experts)
@@ -69,7 +69,7 @@ def _note(block: Any, arm: int, baseline: float, own: Any, allowed: Any) -> None
 
 
 @njit(cache=True, error_model="numpy")
-def _whole(floats: Any) -> Any:
+def _whole(floats: Floats) -> Any:
     """Arms as numbers to index with."""
     numbers = np.empty(floats.size, np.int64)
     for e in range(floats.size):
@@ -79,8 +79,8 @@ def _whole(floats: Any) -> Any:
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _choose(
-    rows: Any, allowed: Any, seed: Any, how: Any, S: Any, t: Any, scores: Any, squares: Any, shares: Any, scratch: Any,
-    memo: Any,
+    rows: Csr, allowed: Flags, seed: np.uint64, how: Floats, S: Floats, t: Floats, scores: Floats, squares: Floats,
+    shares: Floats, scratch: Floats, memo: Memo,
 ) -> int:  # fmt: skip
     """Choose one of the arms that were looked at; `shares` and `memo` are filled."""
     toss = coin(seed, t[Total.CHOICES])
@@ -96,8 +96,8 @@ def _choose(
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _learn(
-    rows: Any, allowed: Any, arm: int, reward: float, baseline: float, how: Any, T: Any, S: Any, t: Any, shares: Any,
-    memo: Any, estimates: Any, board: Any,
+    rows: Csr, allowed: Flags, arm: int, reward: float, baseline: float, how: Floats, T: Floats, S: Floats, t: Floats,
+    shares: Floats, memo: Memo, estimates: Floats, board: Floats,
 ) -> None:  # fmt: skip
     """Learn the reward of the arm that was played."""
     if how[Setting.PAPER] != 0.0:
@@ -112,7 +112,9 @@ def _learn(
 
 
 @njit(cache=True, error_model="numpy")
-def decide(rows: Any, allowed: Any, seed: Any, how: Any, T: Any, S: Any, t: Any, block: Any) -> int:
+def decide(
+    rows: Csr, allowed: Flags, seed: np.uint64, how: Floats, T: Floats, S: Floats, t: Floats, block: Floats
+) -> int:
     """One choice: the arm, or -1 - i if the context of arm i is not finite or too long. `block` is filled."""
     k, experts = allowed.size, S.shape[1]
     shares, _, rates, p, _, m, z2 = parts(block, k, experts)
@@ -127,7 +129,7 @@ def decide(rows: Any, allowed: Any, seed: Any, how: Any, T: Any, S: Any, t: Any,
 
 
 @njit(cache=True, error_model="numpy")
-def absorb(rows: Any, reward: float, k: int, how: Any, T: Any, S: Any, t: Any, block: Any) -> None:
+def absorb(rows: Csr, reward: float, k: int, how: Floats, T: Floats, S: Floats, t: Floats, block: Floats) -> None:
     """One reward of the choice that filled the block."""
     shares, arms, rates, p, free, m, z2 = parts(block, k, S.shape[1])
     memo = _whole(arms), rates, m, z2, p
@@ -136,7 +138,10 @@ def absorb(rows: Any, reward: float, k: int, how: Any, T: Any, S: Any, t: Any, b
 
 
 @njit(cache=True, error_model="numpy")
-def play(contexts: Any, rewards: Any, seed: Any, how: Any, T: Any, S: Any, t: Any, arms: Any, chances: Any) -> int:
+def play(
+    contexts: Floats, rewards: Floats, seed: np.uint64, how: Floats, T: Floats, S: Floats, t: Floats, arms: Integers,
+    chances: Floats,
+) -> int:  # fmt: skip
     """Choose and learn n rounds of a simulation, contexts (n, k, d) and the rewards (n, k) of all arms.
 
     `arms[n]` becomes the arm played, `chances[n]` its probability. The same numbers as one round at a time. Returns -1,
