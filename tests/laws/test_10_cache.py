@@ -247,20 +247,73 @@ def test_who_may_own_and_write():
 # Freshness.
 
 
-def test_an_edit_anywhere_in_what_a_kernel_takes_compiles_it_again(tmp_path):
+@pytest.fixture
+def copied(tmp_path):
+    """A copy of the package that may be edited, and settings under which it is imported and keeps kernels."""
     copy = tmp_path / "massart"
     shutil.copytree(Path(massart.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    place = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    code = (
-        "import numpy as np; from massart.kernels.parsing.hashing import vw_hash;"
-        "print(vw_hash(np.frombuffer(b'wordword', np.uint8), np.uint64(0), np.uint64(8), np.uint32(7)))"
+    return copy, {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+
+def edit(file):
+    file.write_text(file.read_text() + "\n# edited\n")
+
+
+def test_an_edit_in_a_shared_module_compiles_all_that_depend_on_it(copied):
+    copy, place = copied
+    word = "np.frombuffer(b'wordword', np.uint8), np.uint64(0), np.uint64(8)"
+    # The first takes load_word from swar.py; the second is between them in tables.py; the third has no part in it.
+    hashing = f"from massart.kernels.parsing.hashing import vw_hash; print(vw_hash({word}, np.uint32(7)))"
+    tables = (
+        "from massart.kernels.parsing.tables import hash_texts; out = np.empty(1, np.uint32);"
+        "hash_texts(np.frombuffer(b'wordword', np.uint8), np.array([0, 8]), np.uint32(7), out); print(out)"
     )
-    first, second = python(code + COUNT, **place), python(code + COUNT, **place)
-    assert "compiled 0" not in first.stdout
-    assert "compiled 0" in second.stdout
-    words = copy / "kernels" / "words.py"  # murmur.py takes load_word from there
-    words.write_text(words.read_text() + "\n# edited\n")
-    assert python(code + COUNT, **place).stdout == first.stdout
+    apart = "from massart.kernels.learning.elementary import log; print(log(2.0))"
+
+    def compiled(code):
+        ended = python(f"import numpy as np; {code}{COUNT}", **place)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    first = [compiled(code) for code in (hashing, apart)]
+    first.insert(1, compiled(tables))
+    assert all("compiled 0" not in output for output in first)
+    assert all("compiled 0" in compiled(code) for code in (hashing, tables, apart))
+    edit(copy / "kernels" / "parsing" / "swar.py")
+    assert compiled(hashing) == first[0]
+    assert "compiled 0" not in compiled(tables)
+    assert "compiled 0" in compiled(apart)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from massart.kernels.parsing.shared import number",
+        "from massart.kernels.parsing import row_errors, shared",
+        "from massart.kernels.parsing import (\n    row_errors,\n    shared as other,\n)",
+        "import massart.kernels.parsing.shared as other",
+        "import math, massart.kernels.parsing.shared",
+        "from .shared import number",
+        "from . import shared",
+        "from ..parsing import shared",
+        "from massart.kernels.parsing.between import number",
+        "from massart.outside import number",
+        "if True:\n    from massart.kernels.parsing.shared import number",
+    ],
+)
+def test_every_form_of_import_is_followed(copied, line):
+    copy, place = copied
+    parsing = copy / "kernels" / "parsing"
+    (parsing / "shared.py").write_text("number = 1\n")
+    (parsing / "between.py").write_text("from massart.kernels.parsing.shared import number\n")
+    (copy / "outside.py").write_text("from massart.kernels.parsing.shared import number\n")
+    (parsing / "kernel.py").write_text(f"{line}\n")
+    code = "from massart.kernels.compiling import stamp_of; print(stamp_of('parsing.kernel').hex())"
+    before, again = (python(code, **place).stdout for _ in range(2))
+    assert len(before) == 65
+    assert before == again
+    edit(parsing / "shared.py")
+    assert python(code, **place).stdout not in (before, "")
 
 
 def test_bounds_checking_has_kernels_of_its_own(tmp_path):

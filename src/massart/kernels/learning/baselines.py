@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Floats, njit
 
 
 class State(IntEnum):
@@ -47,7 +47,7 @@ _SMALLEST_SCALE = 1e-140
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _read(x: Any, v: Any) -> Any:
+def _read(x: Floats, v: Floats) -> Any:
     """v.x and |x|^2; the two halves add up side by side, which lets the processor overlap them."""
     d, half = np.uint64(x.size), np.uint64(x.size // 2)
     dot, square, dot2, square2 = 0.0, 0.0, 0.0, 0.0
@@ -65,7 +65,7 @@ def _read(x: Any, v: Any) -> Any:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _count(s: Any, score: float, y: float) -> None:
+def _count(s: Floats, score: float, y: float) -> None:
     s[State.ROUNDS] += 1.0
     if (score >= 0.0) != (y > 0.0):
         s[State.MISTAKES] += 1.0
@@ -78,7 +78,7 @@ def _lie(score: float, y: float) -> float:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _linear_step(s: Any, score: float, square: float, y: float) -> float:
+def _linear_step(s: Floats, score: float, square: float, y: float) -> float:
     """Learn one row of a linear learner: return b for v <- v + b x, and set the scale."""
     kind, parameter = s[State.KIND], s[State.PARAMETER]
     if kind == PERCEPTRON:
@@ -111,7 +111,7 @@ def _linear_step(s: Any, score: float, square: float, y: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def _refold(v: Any, s: Any) -> None:
+def _refold(v: Floats, s: Floats) -> None:
     """Multiply the scale into v before it underflows."""
     for j in range(v.size):
         v[j] *= s[State.SCALE]
@@ -119,7 +119,7 @@ def _refold(v: Any, s: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _linear_row(x: Any, y: float, s: Any, v: Any) -> float:
+def _linear_row(x: Floats, y: float, s: Floats, v: Floats) -> float:
     dot, square = _read(x, v)
     if not square < np.inf:
         return np.nan
@@ -135,27 +135,27 @@ def _linear_row(x: Any, y: float, s: Any, v: Any) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def linear_learn(x: Any, y: float, s: Any, v: Any) -> float:
+def linear_learn(x: Floats, y: float, s: Floats, v: Floats) -> float:
     """Learn one row; return the score it had before."""
     return _linear_row(x, y, s, v)
 
 
 @njit(cache=True, error_model="numpy")
-def linear_learn_many(X: Any, y: Any, scores: Any, s: Any, v: Any) -> None:
+def linear_learn_many(X: Floats, y: Any, scores: Floats, s: Floats, v: Floats) -> None:
     """Learn the rows in turn; `scores[t]` becomes the score of row t before it was learned."""
     for t in range(scores.size):
         scores[t] = _linear_row(X[t], y[t], s, v)
 
 
 @njit(cache=True, error_model="numpy")
-def linear_score(x: Any, s: Any, v: Any) -> float:
+def linear_score(x: Floats, s: Floats, v: Floats) -> float:
     """The score of one row; nothing changes."""
     dot, square = _read(x, v)
     return s[State.SCALE] * dot if square < np.inf else np.nan
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _paired_read(x: Any, s: Any, w: Any, z: Any) -> Any:
+def _paired_read(x: Floats, s: Floats, w: Floats, z: Floats) -> Any:
     """The score, w.x and |x|^2. The average of w_1, ..., w_t is w - z / t, z the sum of r times the step of round r."""
     dot, square = _read(x, w)
     if s[State.KIND] == AVERAGED_PERCEPTRON:
@@ -165,7 +165,7 @@ def _paired_read(x: Any, s: Any, w: Any, z: Any) -> Any:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _paired_row(x: Any, y: float, s: Any, w: Any, z: Any) -> float:
+def _paired_row(x: Floats, y: float, s: Floats, w: Floats, z: Floats) -> float:
     score, dot, square = _paired_read(x, s, w, z)
     if not square < np.inf:
         return np.nan
@@ -188,27 +188,27 @@ def _paired_row(x: Any, y: float, s: Any, w: Any, z: Any) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def paired_learn(x: Any, y: float, s: Any, w: Any, z: Any) -> float:
+def paired_learn(x: Floats, y: float, s: Floats, w: Floats, z: Floats) -> float:
     """`linear_learn` with a second vector."""
     return _paired_row(x, y, s, w, z)
 
 
 @njit(cache=True, error_model="numpy")
-def paired_learn_many(X: Any, y: Any, scores: Any, s: Any, w: Any, z: Any) -> None:
+def paired_learn_many(X: Floats, y: Any, scores: Floats, s: Floats, w: Floats, z: Floats) -> None:
     """`linear_learn_many` with a second vector."""
     for t in range(scores.size):
         scores[t] = _paired_row(X[t], y[t], s, w, z)
 
 
 @njit(cache=True, error_model="numpy")
-def paired_score(x: Any, s: Any, w: Any, z: Any) -> float:
+def paired_score(x: Floats, s: Floats, w: Floats, z: Floats) -> float:
     """`linear_score` with a second vector."""
     score, _, square = _paired_read(x, s, w, z)
     return score if square < np.inf else np.nan
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _matrix_row(x: Any, y: float, s: Any, w: Any, P: Any, px: Any) -> float:
+def _matrix_row(x: Floats, y: float, s: Floats, w: Floats, P: Floats, px: Floats) -> float:
     score, square = _read(x, w)
     if not square < np.inf:
         return np.nan
@@ -235,13 +235,13 @@ def _matrix_row(x: Any, y: float, s: Any, w: Any, P: Any, px: Any) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def matrix_learn(x: Any, y: float, s: Any, w: Any, P: Any) -> float:
+def matrix_learn(x: Floats, y: float, s: Floats, w: Floats, P: Floats) -> float:
     """`linear_learn` in O(d^2): w and the covariance P follow the row."""
     return _matrix_row(x, y, s, w, P, np.empty(w.size))
 
 
 @njit(cache=True, error_model="numpy")
-def matrix_learn_many(X: Any, y: Any, scores: Any, s: Any, w: Any, P: Any) -> None:
+def matrix_learn_many(X: Floats, y: Any, scores: Floats, s: Floats, w: Floats, P: Floats) -> None:
     """`linear_learn_many` in O(d^2) per row."""
     px = np.empty(w.size)
     for t in range(scores.size):
@@ -249,14 +249,14 @@ def matrix_learn_many(X: Any, y: Any, scores: Any, s: Any, w: Any, P: Any) -> No
 
 
 @njit(cache=True, error_model="numpy")
-def matrix_score(x: Any, s: Any, w: Any, P: Any) -> float:
+def matrix_score(x: Floats, s: Floats, w: Floats, P: Floats) -> float:
     """The score of one row; nothing changes."""
     score, square = _read(x, w)
     return score if square < np.inf else np.nan
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _vote(x: Any, s: Any, directions: Any, counts: Any, trust: Any, sides: Any) -> float:
+def _vote(x: Floats, s: Floats, directions: Floats, counts: Floats, trust: Floats, sides: Floats) -> float:
     """The vote in [-1, 1] of all directions; `sides` becomes their own answers. s[State.TOTAL] is the least count."""
     vote, total, last = 0.0, 0.0, trust.size - 1
     fewest = np.int64(s[State.TOTAL])
@@ -275,7 +275,7 @@ def _vote(x: Any, s: Any, directions: Any, counts: Any, trust: Any, sides: Any) 
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _net_row(x: Any, y: float, s: Any, directions: Any, counts: Any, trust: Any, sides: Any) -> float:
+def _net_row(x: Floats, y: float, s: Floats, directions: Floats, counts: Floats, trust: Floats, sides: Floats) -> float:
     score = _vote(x, s, directions, counts, trust, sides)
     if not abs(score) < np.inf:
         return np.nan
@@ -290,13 +290,15 @@ def _net_row(x: Any, y: float, s: Any, directions: Any, counts: Any, trust: Any,
 
 
 @njit(cache=True, error_model="numpy")
-def net_learn(x: Any, y: float, s: Any, directions: Any, counts: Any, trust: Any) -> float:
+def net_learn(x: Floats, y: float, s: Floats, directions: Floats, counts: Floats, trust: Floats) -> float:
     """`linear_learn` in O(N d): trust[k] is the weight of a direction with k mistakes more than the best."""
     return _net_row(x, y, s, directions, counts, trust, np.empty(counts.size, np.int8))
 
 
 @njit(cache=True, error_model="numpy")
-def net_learn_many(X: Any, y: Any, scores: Any, s: Any, directions: Any, counts: Any, trust: Any) -> None:
+def net_learn_many(
+    X: Floats, y: Any, scores: Floats, s: Floats, directions: Floats, counts: Floats, trust: Floats
+) -> None:
     """`linear_learn_many` in O(N d) per row."""
     sides = np.empty(counts.size, np.int8)
     for t in range(scores.size):
@@ -304,13 +306,13 @@ def net_learn_many(X: Any, y: Any, scores: Any, s: Any, directions: Any, counts:
 
 
 @njit(cache=True, error_model="numpy")
-def net_score(x: Any, s: Any, directions: Any, counts: Any, trust: Any) -> float:
+def net_score(x: Floats, s: Floats, directions: Floats, counts: Floats, trust: Floats) -> float:
     """The vote on one row; nothing changes."""
     return _vote(x, s, directions, counts, trust, np.empty(counts.size, np.int8))
 
 
 @njit(cache=True, error_model="numpy")
-def reweighted_steps(X: Any, y: Any, weight: Any, order: Any, rule: Any, w: Any) -> None:
+def reweighted_steps(X: Floats, y: Any, weight: Floats, order: Any, rule: Floats, w: Floats) -> None:
     """Projected descent on the reweighted leaky-ReLU gradients of rows X[order]; rule = (noise, margin, step)."""
     noise, margin, step = rule
     for i in order:
