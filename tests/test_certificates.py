@@ -8,14 +8,15 @@ binomial (RUNS, doubt) exceeds with probability below 1e-4.
 
 import numpy as np
 import pytest
+import tiers
 from scipy.stats import binom
 
 from massart import Halfspace, MassartClassifier, theory
 from massart.kernels.door import Rows
 from massart.kernels.learning import halfspace as kernel
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 
-RUNS, DOUBT = 400, 0.2
+RUNS, DOUBT = tiers.length(100, 400), 0.2
 MOST = int(binom.isf(1e-4, RUNS, DOUBT))
 D, GAMMA, ETA = 4, 0.5, 0.2
 LENGTHS = (1e-3, 1.0, 1e3)
@@ -88,7 +89,7 @@ def one_pair(intercept, weights, rate):
     constant = intercept == "on"
     margin = theory.scaled_margin(GAMMA, 1.0) if constant else GAMMA
     rate = theory.class_weight_noise_rate(rate, HEAVY) if weights == "classes" else rate
-    return lambda seed: Experts(D, grid=[(rate, margin, constant)], fit_intercept=True, class_weight=heavy, seed=seed)
+    return lambda seed: Pool(D, grid=[(rate, margin, constant)], fit_intercept=True, class_weight=heavy, seed=seed)
 
 
 @pytest.mark.parametrize("weights", ["equal", "adaptive", "classes"])
@@ -107,7 +108,7 @@ def test_the_default_pool_is_contradicted_as_rarely_as_it_says(intercept, length
     heavy = (1.0, HEAVY) if weights == "classes" else (1.0, 1.0)
     hits = 0
     for seed in range(RUNS):
-        pool = Experts(D, fit_intercept=intercept, class_weight=heavy, seed=seed)
+        pool = Pool(D, fit_intercept=intercept, class_weight=heavy, seed=seed)
         hits += worst_evidence(pool, length, weights, seed, rounds=40, batch=10) >= 1 / DOUBT
     assert hits <= MOST
 
@@ -124,7 +125,7 @@ def test_where_the_certificate_is_tightest_it_is_contradicted_as_rarely_as_it_sa
         one = {
             "ftrl": lambda: Halfspace(1, ETA, 1.0, fit_intercept=False),
             "fixed": lambda: Halfspace(1, ETA, 1.0, 200, fit_intercept=False),
-            "pool": lambda seed=seed: Experts(1, grid=[(ETA, 1.0, False)], fit_intercept=False, seed=seed),
+            "pool": lambda seed=seed: Pool(1, grid=[(ETA, 1.0, False)], fit_intercept=False, seed=seed),
         }[learner]()
         worst = 0.0
         for _ in range(40):
@@ -178,7 +179,7 @@ def test_short_rows_keep_the_documented_margin_by_default():
     """
     rounds, rng = 2000, np.random.default_rng(0)
     counted = Halfspace(D, 0.1, theory.scaled_margin(GAMMA, 0.01))
-    bare = Experts(D, grid=[(0.1, GAMMA, False)])
+    bare = Pool(D, grid=[(0.1, GAMMA, False)])
     for learner in (counted, bare):
         for _ in range(rounds):
             x, sign = hostile_row(learner.weights, 0.01, rng)
@@ -228,7 +229,7 @@ def test_the_lower_limit_for_the_noise_rate_is_one():
     above = 0
     for seed in range(100):
         rng = np.random.default_rng(seed)
-        pool = Experts(3, grid=[(p, 1 / 8, False) for p in (0.05, 0.3, 0.45)], fit_intercept=False, seed=seed)
+        pool = Pool(3, grid=[(p, 1 / 8, False) for p in (0.05, 0.3, 0.45)], fit_intercept=False, seed=seed)
         for _ in range(20):
             X = rng.normal(size=(50, 3))
             X[:, 0] = np.sign(X[:, 0]) * 0.3

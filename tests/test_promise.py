@@ -6,13 +6,14 @@ a true bound fails such a comparison with probability below 4e-5 (one-sided norm
 
 import numpy as np
 import pytest
+import tiers
 
 from massart import Halfspace, theory, worlds
 from massart.kernels.learning import mixture
-from massart.learners.pool import MARGINS, MOST_EXPERTS, NOISE_RATES, Experts
+from massart.learners.pool import MARGINS, MOST_EXPERTS, NOISE_RATES, Pool
 
 Z = 4.0
-SEEDS = 100
+SEEDS = tiers.length(20, 100)
 OBLIVIOUS = ("masked-margin", "sacrificed-minority", "sacrificed-majority")  # E1, E2, E3
 ADAPTIVE = ("worst-point", "hunted-minority", "hunted-majority")  # A1, A4 over E2, A4 over E3
 LEARNERS = {
@@ -151,7 +152,7 @@ def play(learner, world, rounds):
 
 
 def pool_for(world, seed, **options):
-    return Experts(world.dimension, fit_intercept=False, normalize=False, seed=seed, **options)
+    return Pool(world.dimension, fit_intercept=False, normalize=False, seed=seed, **options)
 
 
 @pytest.mark.parametrize("world", OBLIVIOUS + ADAPTIVE + ("near-miss", "worst-of-pool"))
@@ -214,7 +215,7 @@ def test_what_majority_gives_away(rows):
     points = np.random.default_rng(0).normal(size=(rounds, 3)) if rows == "many" else np.ones((rounds, 3))
     points /= 1.01 * np.linalg.norm(points, axis=1, keepdims=True)
     grid = [(rate, margin, False) for rate in (0.0, 0.1) for margin in (0.5, 0.25)]
-    pools = {voting: Experts(3, grid=grid, fit_intercept=False, voting=voting) for voting in ("majority", "sample")}
+    pools = {voting: Pool(3, grid=grid, fit_intercept=False, voting=voting) for voting in ("majority", "sample")}
     for pool in pools.values():
         for x in points:
             pool.learn(x, -pool.predict(x))

@@ -19,7 +19,7 @@ from massart.arena.checkpoints import angle_between, checkpoints, promise
 from massart.arena.wrappers import ClassifierLearner, enter
 from massart.errors import InvalidParameterError
 from massart.learners import contestants
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 
 COLUMNS = [
     *("world", "learner", "seed", "rounds", "mistakes", "clean_mistakes", "noise_rate", "margin", "dimension"),
@@ -109,10 +109,10 @@ def test_angle_is_exact_at_every_size():
 def test_chunked_race_equals_a_row_by_row_loop(name):
     world = worlds.make(name, seed=3)
     rounds = 5000  # more than one block of 4096
-    result = arena.race({"ours": halfspace(world), "pool": Experts(world.dimension, seed=5)}, world, rounds)
+    result = arena.race({"ours": halfspace(world), "pool": Pool(world.dimension, seed=5)}, world, rounds)
     by_learner = {key: [row for row in result if row["learner"] == key] for key in ("ours", "pool")}
     assert_same_as_replay(by_learner["ours"], halfspace(world), world, rounds)
-    assert_same_as_replay(by_learner["pool"], Experts(world.dimension, seed=5), world, rounds)
+    assert_same_as_replay(by_learner["pool"], Pool(world.dimension, seed=5), world, rounds)
 
 
 @pytest.mark.parametrize("name", ADAPTIVE)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from massart import load
 from massart.cli.main import app
-from massart.cli.progress_table import HEADER, Pace
+from massart.cli.progress import HEADER, Pace
 from massart.errors import InvalidParameterError
 
 RNG = np.random.default_rng(0)

@@ -349,16 +349,16 @@ def test_the_first_training_says_that_it_compiles_and_counts_it_apart(tmp_path):
 def test_a_quiet_command_passes_on_warnings_only(capsys):
     import logging
 
-    from massart.cli.start import speaking
+    from massart.cli.process import with_log
 
     def fit(quiet):
         log = logging.getLogger("massart")
         log.info("compiling")
         log.warning("not kept")
 
-    speaking(fit)(quiet=True)
+    with_log(fit)(quiet=True)
     assert capsys.readouterr().err == "massart fit: not kept\n"
-    speaking(fit)(quiet=False)
+    with_log(fit)(quiet=False)
     assert capsys.readouterr().err == "massart fit: compiling\nmassart fit: not kept\n"
 
 

@@ -10,7 +10,7 @@ from massart.errors import InvalidParameterError, ModelFileError
 from massart.kernels.door import Rows
 from massart.kernels.learning import mixture
 from massart.kernels.learning.pool import DIAGONAL, FEW
-from massart.learners.pool import FINE_MARGINS, FINE_NOISE_RATES, MOST_EXPERTS, NOISE_RATES, Experts, expert_grid
+from massart.learners.pool import FINE_MARGINS, FINE_NOISE_RATES, MOST_EXPERTS, NOISE_RATES, Pool, expert_grid
 
 
 def stream(n=600, d=8, noise=0.2, seed=0):
@@ -88,7 +88,7 @@ def test_experts_with_a_bound_are_halfspaces_that_learn_alone(width, options):
     """Their weights, and their mistakes, weighted or not, are those of `Halfspace` (40 rounds: rounding grows)."""
     X, y = stream(40, d=width)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, size=40)
-    pool = Experts(width, **options)
+    pool = Pool(width, **options)
     pool.learn_rows(Rows.of(X), y.astype(np.int8), weight)
     grid = expert_grid(fit_intercept=options.get("fit_intercept", True))
     assert len(grid) == 8
@@ -103,7 +103,7 @@ def test_experts_with_a_bound_are_halfspaces_that_learn_alone(width, options):
 def test_averages_are_means_of_the_weights_before_each_round(width):
     X, y = stream(200, d=width)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, size=200)
-    pool, alone = Experts(width), Experts(width)
+    pool, alone = Pool(width), Pool(width)
     average = pool.new_average()
     pool.learn_rows(Rows.of(X), y.astype(np.int8), weight, average=average)
     count = DIAGONAL + len(expert_grid())
@@ -122,9 +122,9 @@ def test_averages_are_means_of_the_weights_before_each_round(width):
 
 @pytest.mark.parametrize("width", [8, FEW + 1])
 def test_shares_are_those_of_adahedge(width):
-    """AdaHedge of tests/oracle.py with every expert's losses: its draws lose what DRAWN says, up to a lazier rate."""
+    """AdaHedge of the oracle with every expert's losses: its draws lose what DRAWN says, up to a lazier rate."""
     X, y = stream(3000, d=width, noise=0.4)
-    pool = Experts(width, seed=3)
+    pool = Pool(width, seed=3)
     count = pool._M.shape[1]
     assert count == len(pool.shares()) == (MOST_EXPERTS if width <= FEW else MOST_EXPERTS - 4)
     hedge, drawn, before = AdaHedge(count), 0.0, np.zeros(count)
@@ -151,7 +151,7 @@ def test_majority_answers_what_predict_says(width, options):
     X, y = stream(500, d=width, noise=0.4)
     X = (X + np.arange(width)) * np.logspace(-2, 2, width)  # means and units for the centred experts to find out
     X /= 1.0 if options.get("normalize", True) else np.linalg.norm(X, axis=1).max()
-    pools = [Experts(width, voting="majority", seed=seed, **options) for seed in (0, 1)]
+    pools = [Pool(width, voting="majority", seed=seed, **options) for seed in (0, 1)]
     mistakes = 0
     for x, label in zip(X, y, strict=True):
         expected = [pool.score(x) for pool in pools]
@@ -191,7 +191,7 @@ def test_coins_are_fair():
     The standard deviation of one run's mistakes is at most sqrt(T) / 2; z = 4 of the mean of 100.
     """
     X, y = stream(400, d=4, noise=0.5, seed=1)
-    pools = [Experts(4, seed=seed) for seed in range(100)]
+    pools = [Pool(4, seed=seed) for seed in range(100)]
     for pool in pools:
         pool.learn_many(X, y)
     expected = {float(pool._t[mixture.Total.EXPECTED]) for pool in pools}
@@ -205,17 +205,17 @@ def test_names_and_shares():
     """Few features bring five more experts; every expert has a name, and all shares together are 1."""
     X, y = stream(500)
     for width, conventional in ((8, 9), (FEW + 1, 5)):
-        pool = Experts(width)
+        pool = Pool(width)
         pool.learn_many(X if width == 8 else np.hstack([X, np.zeros((500, width - 8))]), y)
         shares = pool.shares()
         assert sum(shares.values()) == pytest.approx(1.0, abs=1e-12)
         assert sum(name.startswith("bounded, noise ") for name in shares) == 8
         assert sum(name.endswith(", no constant") for name in shares) == 4
         assert len(shares) == 8 + conventional
-        bare = Experts(width, fit_intercept=False).shares()
+        bare = Pool(width, fit_intercept=False).shares()
         assert len(bare) == len(shares)
         assert not any(name.endswith("constant") for name in bare), "where nobody has it, nobody is told apart by it"
-    both = Experts(8, grid=[(0.1, 0.05, True), (0.1, 0.05, False)]).shares()
+    both = Pool(8, grid=[(0.1, 0.05, True), (0.1, 0.05, False)]).shares()
     assert set(both) >= {"AROW", "bounded, noise 0.1, margin 0.05", "bounded, noise 0.1, margin 0.05, no constant"}
 
 
@@ -240,9 +240,9 @@ def test_experts_without_the_constant_do_not_care_for_it():
     """Short rows, 1/1000 long: with the constant hardly anything is left of the margin, without it nothing changes."""
     X, y = stream(3000)
     short = X / 1000.0
-    pool = Experts(8, grid=[(0.2, 1 / 16, True), (0.2, 1 / 16, False)])
+    pool = Pool(8, grid=[(0.2, 1 / 16, True), (0.2, 1 / 16, False)])
     pool.learn_many(short, y)
-    long = Experts(8, grid=[(0.2, 1 / 16, False)], fit_intercept=False)
+    long = Pool(8, grid=[(0.2, 1 / 16, False)], fit_intercept=False)
     long.learn_many(X, y)
     with_it, without = pool._M[mixture.Member.LOSS, DIAGONAL : DIAGONAL + 2]
     assert without == pytest.approx(long._M[mixture.Member.LOSS, DIAGONAL], abs=3)  # rounding
@@ -268,13 +268,13 @@ def test_experts_without_the_constant_do_not_care_for_it():
 )
 def test_a_pool_that_cannot_be_is_refused(options, refused):
     with pytest.raises(InvalidParameterError, match=refused):
-        Experts(3, **options)
+        Pool(3, **options)
 
 
 def test_a_row_that_is_not_sound_leaves_the_pool_as_it_was():
     X, y = stream(50)
     for bad in (np.nan, np.inf):
-        pool = Experts(8)
+        pool = Pool(8)
         pool.learn_many(X, y)
         before = {name: array.copy() for name, array in pool.arrays().items()}
         broken = X.copy()
@@ -286,11 +286,11 @@ def test_a_row_that_is_not_sound_leaves_the_pool_as_it_was():
 
 def test_a_copy_is_independent_and_the_same():
     X, y = stream()
-    pool = Experts(8, seed=4)
+    pool = Pool(8, seed=4)
     pool.learn_many(X[:300], y[:300])
     twin = pool.copy()
     assert np.array_equal(pool.learn_many(X[300:], y[300:]), twin.learn_many(X[300:], y[300:]))
     assert pool.rounds == twin.rounds == 600
     arrays = pool.arrays()
     with pytest.raises(ModelFileError, match="one per expert"):
-        Experts.from_arrays({**arrays, "members": np.zeros((len(mixture.Member), 30))})
+        Pool.from_arrays({**arrays, "members": np.zeros((len(mixture.Member), 30))})

@@ -9,15 +9,15 @@ from massart.errors import InvalidDataError, ModelFileError
 from massart.kernels.door import Rows
 from massart.learners.drift import Drifting
 from massart.learners.multiclass import OneVsRest
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(500, 5))
 LABELS = np.argmax(X[:, :3] + 0.3 * RNG.normal(size=(500, 3)), axis=1)
 MEMBERS = {
     "halfspace": (Halfspace, lambda seed: Halfspace(5, 0.1, 0.05)),
-    "experts": (Experts, lambda seed: Experts(5, seed=seed)),
-    "majority": (Experts, lambda seed: Experts(5, voting="majority")),
+    "experts": (Pool, lambda seed: Pool(5, seed=seed)),
+    "majority": (Pool, lambda seed: Pool(5, voting="majority")),
     "drifting": (Drifting, lambda seed: Drifting(5, 30, seed=seed)),
 }
 

@@ -3,12 +3,13 @@
 import contextlib
 import errno
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from massart.cli.outlets import Outlet, leave
+from massart.cli.process import Outlet, leave
 from massart.errors import MassartError
 
 if TYPE_CHECKING:
@@ -53,7 +54,17 @@ def failure(error: BaseException) -> str:
     >>> failure(MassartError("there is no column \x1b[31m"))
     'there is no column \\x1b[31m'
     """
-    return escaped(_words(error))
+    return escaped(_with_flags(_words(error)))
+
+
+def _with_flags(words: str) -> str:
+    """Parameters that a message names, as the command line spells them.
+
+    >>> _with_flags("leave strict_resume=True out, or name labels=(NEGATIVE, POSITIVE)")
+    'leave --strict-resume out, or name --labels NEGATIVE,POSITIVE'
+    """
+    words = words.replace("labels=(NEGATIVE, POSITIVE)", "--labels NEGATIVE,POSITIVE")
+    return re.sub(r"\b([a-z_]+)=True\b", lambda found: "--" + found[1].replace("_", "-"), words)
 
 
 def escaped(words: str) -> str:

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import ModelFileError
-from massart.kernels.door import LARGEST, SMALLEST
 from massart.kernels.learning import pool
 from massart.kernels.learning.halfspace import Rule, State
 from massart.kernels.learning.mixture import Member, Total
 from massart.kernels.learning.pool import Column, Setting
+from massart.options import LARGEST, SMALLEST
 
 __all__ = ["check_arrays", "check_halfspace", "check_pair", "check_pool"]
 

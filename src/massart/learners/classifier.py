@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral, Real
+from dataclasses import replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -14,20 +15,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from massart.errors import InvalidDataError, InvalidParameterError, InvalidTypeError, MassartError
-from massart.kernels.door import NO_WEIGHT, Rows, check_sparse, check_weights
+from massart.errors import InvalidDataError, InvalidParameterError, InvalidTypeError, MassartError, shown
+from massart.kernels.door import NO_WEIGHT, Rows, check_form, check_mask, check_weights
 from massart.learners.certificate import Certificate
-from massart.learners.choosing import check_choice, choose_learner
-from massart.learners.drift import Drifting
 from massart.learners.fit import fit_batch
-from massart.learners.halfspace import Halfspace
 from massart.learners.labels import class_weights, label_numbers
 from massart.learners.locking import lock_of
-from massart.learners.multiclass import OneVsRest
-from massart.learners.pool import Experts
+from massart.learners.multiclass import Binary, OneVsRest, make_learner
 from massart.learners.summary import as_html, as_text
+from massart.options import LearnerOptions
 
-Learner = Halfspace | Experts | Drifting | OneVsRest
+Learner = Binary | OneVsRest
 _FORMATS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
 
 
@@ -167,9 +165,9 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from scratch with several passes; return the classifier with the online-to-batch predictor."""
         with self._changing():
-            self._check_parameters()
-            if issparse(X):
-                check_sparse(X)
+            options = self._options()
+            check_form(X)
+            check_mask(y, "y")
             X, y = validate_data(self, X, y, reset=True, **_FORMATS)
             check_classification_targets(y)
             rows = self._rows(X).check()
@@ -192,7 +190,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             labels = np.maximum(new_number[labels], 0)
             seed = self._draw_seed()
             class_weight = class_weights(self.class_weight, classes[present], classes[present][labels[weight > 0]])
-            learner = self._new_learner(class_weight, rows.width, seed)
+            learner = self._new_learner(options, class_weight, rows.width, seed)
             if isinstance(self.class_weight, str):  # taken from the labels, so known only with them
                 learner.mark_unproved()
             weights = fit_batch(
@@ -204,7 +202,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 weight,
                 int(self.passes),
                 seed,
-                float(self.intercept_scaling) if self.fit_intercept else 0.0,
+                options.constant,
                 class_weight,
             )
             self.classes_ = classes[present]
@@ -245,7 +243,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
         """The numbers of the classes answered, and the rows they belong to, None for all."""
         with self._changing():
-            self._check_parameters()
+            options = self._options()
             if isinstance(self.class_weight, str):
                 raise InvalidParameterError(
                     f"class_weight={self.class_weight!r} needs all labels beforehand, which partial_fit does not have: "
@@ -267,8 +265,8 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "as in partial_fit(X, y, classes=[0, 1])"
                 )
             known = np.asarray(classes) if first else self.classes_
-            if issparse(X):
-                check_sparse(X)
+            check_form(X)
+            check_mask(y, "y")
             X = validate_data(self, X, reset=first, **_FORMATS)
             rows = self._rows(X)
             labels = label_numbers(column_or_1d(y), known, rows.count)
@@ -279,9 +277,8 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 order = np.flatnonzero(weight).astype(np.uint64)
             learner = self._learner if not first else None
             if learner is None:
-                learner = self._new_learner(
-                    class_weights(self.class_weight, known, known), rows.width, self._draw_seed()
-                )
+                weights = class_weights(self.class_weight, known, known)
+                learner = self._new_learner(options, weights, rows.width, self._draw_seed())
             if isinstance(learner, OneVsRest):
                 answers = learner.learn_rows(rows, labels, weight, order)
             else:
@@ -312,26 +309,15 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any) -> Rows:
         return Rows.of(X, getattr(self, "feature_names_in_", None), scaled=bool(self.normalize))
 
-    def _check_parameters(self) -> None:
-        for name in ("noise_rate", "margin", "horizon"):
-            value: object = getattr(self, name)
-            if value is not None and not isinstance(value, Real):
-                raise InvalidParameterError(f"{name}={value!r}: give a number or None")
-        scaling: object = self.intercept_scaling
-        if not isinstance(scaling, Real):
-            raise InvalidParameterError(f"intercept_scaling={self.intercept_scaling!r}: give a number")
-        check_choice(
-            self.noise_rate,
-            self.margin,
-            self.horizon,
-            update=self.update,
-            optimizer=self.optimizer,
-            voting=self.voting,
-            intercept_scaling=self.intercept_scaling,
-        )
+    def _options(self) -> LearnerOptions:
+        """The learner's options, validated; class weights and the seed follow."""
         passes: object = self.passes
         if not isinstance(passes, Integral) or int(passes) < 1:
-            raise InvalidParameterError(f"passes={passes!r}: give a whole number, 1 or more")
+            raise InvalidParameterError(f"passes={shown(passes)}: give a whole number, 1 or more")
+        return LearnerOptions(
+            self.noise_rate, self.margin, self.horizon, self.update, self.optimizer, self.voting,
+            bool(self.fit_intercept), self.intercept_scaling, bool(self.normalize),
+        )  # fmt: skip
 
     def _draw_seed(self) -> int:
         if isinstance(self.random_state, Integral):
@@ -342,29 +328,13 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _new_learner(self, class_weight: NDArray[np.float64], width: int, seed: int) -> Learner:
-        classes = class_weight.size
-        pools = 1 if classes == 2 else classes
-        seeds = [seed] if pools == 1 else np.random.SeedSequence(seed).generate_state(pools, np.uint64)
-        pairs = [tuple(class_weight.tolist())] if pools == 1 else [(1.0, own) for own in class_weight.tolist()]
-        members = [
-            choose_learner(
-                width,
-                self.noise_rate,
-                self.margin,
-                self.horizon,
-                update=self.update,
-                optimizer=self.optimizer,
-                voting=self.voting,
-                fit_intercept=bool(self.fit_intercept),
-                intercept_scaling=float(self.intercept_scaling),
-                normalize=bool(self.normalize),
-                class_weight=pair,
-                seed=int(own),
-            )
-            for own, pair in zip(seeds, pairs, strict=True)
-        ]
-        return members[0] if pools == 1 else OneVsRest(members)
+    @staticmethod
+    def _new_learner(options: LearnerOptions, class_weight: NDArray[np.float64], width: int, seed: int) -> Learner:
+        if class_weight.size == 2:
+            return make_learner(width, replace(options, class_weight=tuple(class_weight.tolist()), seed=seed))
+        seeds = np.random.SeedSequence(seed).generate_state(class_weight.size, np.uint64).tolist()
+        pairs = zip(class_weight.tolist(), seeds, strict=True)
+        return OneVsRest([make_learner(width, replace(options, class_weight=(1.0, w), seed=s)) for w, s in pairs])
 
     @staticmethod
     def _targets(learner: Learner, labels: NDArray[np.int64]) -> NDArray[Any]:
@@ -400,8 +370,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """X @ coef_.T + intercept_: (n,) for two classes, else (n, n_classes)."""
         weights = self._weights()
         with _own_errors():
-            if issparse(X):
-                check_sparse(X)
+            check_form(X)
             X = validate_data(self, X, reset=False, **_FORMATS)
         self._rows(X).check()
         # Not `@`, whose sums come in an order that depends on the processor: a score of 0 is a cliff.

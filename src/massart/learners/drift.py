@@ -6,23 +6,24 @@ rows, so it is the recent mistakes that are bounded. The council's default is th
 forgetting costs a logarithm (Theorem 7 of docs/theory.md).
 """
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidParameterError, ModelFileError
-from massart.kernels.door import NO_WEIGHT, Rows, check_labels, check_outputs, one_label, one_row
+from massart.kernels.door import NO_WEIGHT, Rows, check_outputs
 from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as kernel
 from massart.kernels.learning.elementary import exp, exp_all
 from massart.kernels.states import check_arrays, check_pair
+from massart.learners.base import BinaryLearner, check_narrower, padded
 from massart.learners.certificate import Certificate
 from massart.learners.certify import Council
-from massart.learners.locking import Guarded, locked
-from massart.learners.pool import Experts
-from massart.learners.resize import check_narrower
-from massart.learners.rules import LONGEST_HORIZON, padded
+from massart.learners.locking import locked
+from massart.learners.pool import Grid, Pool
+from massart.options import LONGEST_HORIZON, LearnerOptions
 
 _NOTHING, _NO_AVERAGE = np.empty(0), np.empty((0, 0))
 _SPAN = 20  # horizons after which weights begin again at 1: exp(20) is far from overflow
@@ -34,7 +35,7 @@ _TOTALS = (
 )
 
 
-def fade(pool: Experts, factor: float) -> None:
+def fade(pool: Pool, factor: float) -> None:
     """Make all rows learned so far weigh `factor` times what they did."""
     t, S = pool._t, pool._S
     t[[mixture.Total[name] for name in _TOTALS]] *= factor
@@ -50,9 +51,8 @@ def fade(pool: Experts, factor: float) -> None:
         S[row, plain] *= factor
     for row in (kernel.Column.SQUARES, kernel.Column.NORM2, kernel.Column.SPREAD):
         S[row, plain] *= factor * factor
-    S[kernel.Column.CAP, plain] = np.maximum(
-        S[kernel.Column.CAP, plain], _LEAST_CAP
-    )  # rows that are all zeros do not raise it
+    # Rows that are all zeros do not raise it.
+    S[kernel.Column.CAP, plain] = np.maximum(S[kernel.Column.CAP, plain], _LEAST_CAP)
     gradients = 2.0 * (np.square(S[kernel.Column.CAP, plain]) + S[kernel.Column.SQUARES, plain])
     S[kernel.Column.SCALE, plain] = 1.0 / np.sqrt(np.maximum(gradients, S[kernel.Column.NORM2, plain]))
     S[kernel.Column.SCALED, : kernel.DIAGONAL] *= factor
@@ -67,8 +67,8 @@ def fade(pool: Experts, factor: float) -> None:
         pool._C[kernel.DEVIATION] *= factor
 
 
-class Drifting(Guarded):
-    """`Experts` twice: one remembers all rounds, the other about the last `horizon`.
+class Drifting(BinaryLearner):
+    """`Pool` twice: one remembers all rounds, the other about the last `horizon`.
 
     >>> learner = Drifting(2, horizon=100)
     >>> X = np.random.default_rng(0).normal(size=(4000, 2))
@@ -78,20 +78,28 @@ class Drifting(Guarded):
     (4000, True)
     """
 
-    def __init__(self, n_features: int, horizon: float, *, seed: int = 0, **options: Any) -> None:
-        if not 1 <= horizon <= LONGEST_HORIZON:
-            raise InvalidParameterError(
-                f"horizon={horizon!r}: give the number of rounds after which the past may be forgotten, 1 to 2**53"
-            )
+    def __init__(
+        self,
+        n_features: int,
+        horizon: float,
+        options: LearnerOptions = LearnerOptions(),  # noqa: B008 - frozen
+        *,
+        grid: Grid | None = None,
+        **changes: Any,
+    ) -> None:
+        options = replace(options, horizon=horizon, **changes)
+        if options.horizon is None:
+            raise InvalidParameterError("horizon=None: give the number of rounds after which the past may be forgotten")
         totals = np.zeros(len(mixture.Total))
         totals[[mixture.Total.PRIOR, mixture.Total.CHANCE]] = 0.5
         totals[mixture.Total.FAVOUR] = 1.0
-        steady = Experts(n_features, seed=seed, **options)
-        recent = Experts(n_features, seed=(seed ^ 0x5851F42D4C957F2D) % 2**64, **options)
+        steady = Pool(n_features, options, grid=grid)
+        recent = Pool(n_features, options, grid=grid, seed=(options.seed ^ 0x5851F42D4C957F2D) % 2**64)
         self._set(steady, recent, totals, np.array([horizon], dtype=np.float64))
 
-    def _set(self, steady: Experts, recent: Experts, totals: NDArray[np.float64], horizon: NDArray[np.float64]) -> None:
+    def _set(self, steady: Pool, recent: Pool, totals: NDArray[np.float64], horizon: NDArray[np.float64]) -> None:
         self.steady, self.recent = steady, recent
+        self._scaled = steady._scaled
         self._t = totals  # (TOTAL_SIZE,) counts, and the state of the council
         self._horizon = horizon  # (1,)
         self._period = max(1, int(_SPAN * horizon[0]))
@@ -106,7 +114,7 @@ class Drifting(Guarded):
         average: NDArray[np.float64] = _NO_AVERAGE,
         scores: NDArray[np.float64] = _NOTHING,
     ) -> None:
-        """Answer, then learn, rows in the given order; all or, if one of them is not sound, none."""
+        """Predict, then learn, rows in the given order; all or, if one of them is invalid, none."""
         taken = np.arange(rows.count, dtype=np.uint64) if order is None else order
         steady, recent = np.empty(taken.size), np.empty(taken.size)
         check_outputs(scores, taken.size, average, self.steady._W)
@@ -144,31 +152,13 @@ class Drifting(Guarded):
     def _seed(self) -> np.uint64:
         return np.uint64(~self.steady._seed[0])
 
-    def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """Answer, then learn, each row with its label -1 or +1; return the scores of the answers."""
-        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self.steady._how[kernel.Setting.UNIT]))
-        scores = np.empty(rows.count)
-        self.learn_rows(rows, check_labels(y, rows.count), scores=scores)
-        return scores
-
-    def learn(self, x: NDArray[Any], y: float) -> float:
-        """Learn one row with its label -1 or +1; return the score of the answer."""
-        score = np.empty(1)
-        scaled = bool(self.steady._how[kernel.Setting.UNIT])
-        self.learn_rows(one_row(x, self.n_features, scaled=scaled), one_label(y), scores=score)
-        return float(score[0])
-
     def score(self, x: NDArray[Any]) -> float:
         """The score of the vote of the pool that does better at present."""
         return self.leader.score(x)
 
-    def predict(self, x: NDArray[Any]) -> int:
-        """The sign of `score`."""
-        return self.leader.predict(x)
-
     @property
-    def leader(self) -> Experts:
-        """The pool that the council believes more."""
+    def leader(self) -> Pool:
+        """The pool with the larger weight."""
         return self.recent if self._t[mixture.Total.CHANCE] > 0.5 else self.steady
 
     @property
@@ -176,20 +166,9 @@ class Drifting(Guarded):
         """The weights of the leader's vote, without the constant coordinate."""
         return self.leader.weights
 
-    @property
-    def direction(self) -> NDArray[np.float64]:
-        """The same, for an adversary."""
-        return self.weights
-
-    @property
-    def rounds(self) -> int:
-        """Rows learned."""
-        return int(self._t[mixture.Total.ROUNDS])
-
-    @property
-    def mistakes(self) -> int:
-        """Rows that were answered wrongly before they were learned."""
-        return int(self._t[mixture.Total.MISTAKES])
+    def _counts(self) -> tuple[float, float]:
+        """Rows learned, and how many of them were predicted wrongly just before."""
+        return self._t[mixture.Total.ROUNDS], self._t[mixture.Total.MISTAKES]
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
         """What is proved if nothing moves: that of the pool that remembers, plus the council's price and coins."""
@@ -215,7 +194,7 @@ class Drifting(Guarded):
         return self.steady.positive_weight
 
     def shares(self) -> dict[str, float]:
-        """How much each expert of the leading pool is believed at present."""
+        """The weight of each expert of the leading pool."""
         return self.leader.shares()
 
     @locked
@@ -224,7 +203,7 @@ class Drifting(Guarded):
         return np.concatenate([self.steady.columns(), self.recent.columns()], axis=1)
 
     def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """Of the pool that remembers: see `Experts.summed`."""
+        """Of the pool that remembers: see `Pool.summed`."""
         return self.steady.summed(average)
 
     def new_average(self) -> NDArray[np.float64]:
@@ -243,7 +222,7 @@ class Drifting(Guarded):
 
     @locked
     def widen(self, n_features: int) -> None:
-        """Make room for more columns, in both pools: see `Experts.widen`."""
+        """Make room for more columns, in both pools: see `Pool.widen`."""
         self.steady.widen(n_features)
         self.recent.widen(n_features)
 
@@ -256,25 +235,23 @@ class Drifting(Guarded):
         self.recent.narrow(n_features)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it remembers; `from_arrays` gives it back bit for bit."""
+        """All of its state; `from_arrays` restores it bit for bit."""
         own = {"totals": self._t, "horizon": self._horizon}
         for name, pool in (("steady", self.steady), ("recent", self.recent)):
             own |= {f"{name}.{part}": array for part, array in pool.arrays().items()}
         return own
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Drifting":
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
         """The learner whose `arrays()` these are."""
         t = arrays["totals"]
-        if t.shape == (
-            mixture.Total.COINS,
-        ):  # a file from before coins were counted: their variance is at most a quarter
+        if t.shape == (mixture.Total.COINS,):  # from before coins were counted: their variance is at most a quarter
             new = [t[mixture.Total.WEIGHT2] / 4, 1.0, 0.0, 2.0]
             arrays = arrays | {"totals": padded(t, len(mixture.Total), new)}
         check_pair(arrays["totals"])
         check_arrays(arrays, {"horizon": (1,)})
         pools = [
-            Experts.from_arrays(
+            Pool.from_arrays(
                 {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
             )
             for prefix in ("steady.", "recent.")
@@ -284,8 +261,3 @@ class Drifting(Guarded):
         learner = cls.__new__(cls)
         learner._set(pools[0], pools[1], arrays["totals"], arrays["horizon"])
         return learner
-
-    @locked
-    def copy(self) -> "Drifting":
-        """An independent learner in the same state."""
-        return Drifting.from_arrays({name: array.copy() for name, array in self.arrays().items()})

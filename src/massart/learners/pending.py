@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.errors import InvalidDataError, ModelFileError
+from massart.errors import InvalidDataError, ModelFileError, shown
 from massart.kernels.learning.ranking_rounds import block_size
 from massart.kernels.ranking_door import CheckedRound, check_arms, check_block, sparse_arms
 from massart.kernels.ranking_state import require_arrays
-from massart.learners.rewards import shown
 
 __all__ = ["Pending"]
 

@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from massart.errors import InvalidDataError
+from massart.kernels.door import check_form, checked_csr
 from massart.kernels.learning import ranking as kernel
-from massart.kernels.ranking_state import LEAST_MARGIN, RankingState, check_state, new_state, require_arrays
+from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
 from massart.learners.choice import Contexts
 from massart.learners.lift import grown, learned_lift
 from massart.learners.locking import Guarded
-from massart.learners.rewards import check_number, check_reward_range
+from massart.options import check_gap, check_pair_margin, check_reward_range
 
 
 class MonotoneRanker(Guarded):
@@ -49,12 +50,8 @@ class MonotoneRanker(Guarded):
 
     def __init__(self, gap: float = 0.1, margin: float = 0.05, reward_range: tuple[float, float] = (0.0, 1.0)) -> None:
         lowest, highest = check_reward_range(reward_range)
-        width = highest - lowest
-        advice = f"give a number above 0, at most the reward range and at least {LEAST_MARGIN:g} of it"
-        gap = check_number("gap", gap, LEAST_MARGIN * width, width, advice)
-        advice = f"give a number above 0 (at least {LEAST_MARGIN:g}) and at most 2"
-        margin = check_number("margin", margin, LEAST_MARGIN, 2.0, advice)
-        self._state = new_state([0.0, lowest, highest, 0.0, 0.0, 0.0], [(gap, margin)])
+        pair = check_gap(gap, highest - lowest), check_pair_margin(margin)
+        self._state = new_state([0.0, lowest, highest, 0.0, 0.0, 0.0], [pair])
 
     def score(self, contexts: Contexts) -> NDArray[np.float64]:
         """(k,) scores w.x of the arms."""
@@ -80,10 +77,12 @@ class MonotoneRanker(Guarded):
     def fit(self, X: Any, y: ArrayLike, qid: ArrayLike) -> Self:
         """Learn one round per query: rows of X with the same `qid`, y their relevance."""
         try:
-            rows = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+            rows = checked_csr(X) if check_form(X) else np.asarray(X)
             queries, relevance = np.asarray(qid), np.asarray(y)
             same = queries.shape == relevance.shape == (rows.shape[0],)
             _, first = np.unique(queries, return_index=True)
+        except InvalidDataError:
+            raise
         except Exception as error:  # ragged lists, or objects that do not sort
             raise InvalidDataError(f"X, y and qid must be arrays with the same number of rows ({error})") from None
         if not same:
