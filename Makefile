@@ -38,7 +38,7 @@ BLAS_TESTS := tests/evaluation/test_estimators.py tests/evaluation/test_interval
 	tests/evaluation/test_off_policy.py tests/evaluation/test_reward_model.py \
 	tests/kernels/test_halfspace_kernels.py tests/kernels/test_mixture_kernels.py tests/kernels/test_pool_kernels.py \
 	tests/kernels/test_ranking_kernels.py tests/kernels/test_polish_kernels.py tests/kernels/test_scoring.py \
-	tests/learners/test_batch.py tests/learners/test_experts.py tests/learners/test_bandit.py \
+	tests/learners/test_fit.py tests/learners/test_pool.py tests/learners/test_bandit.py \
 	tests/learners/test_scales.py tests/models/test_schema1.py tests/worlds/test_world_data.py \
 	tests/worlds/test_reward_data.py
 X86 := $(filter x86_64 amd64,$(shell uname -m))

@@ -12,7 +12,7 @@ FUZZERS = (
     "tests/laws/test_01_reader_fuzz.py",
     "tests/laws/test_13_choice_fuzz.py",
 )
-SOAKED = ("tests/test_certificates.py", "tests/test_promise.py")
+SOAKED = ("tests/test_certificates.py", "tests/test_mistake_bounds.py")
 SLOW = (*FUZZERS, *SOAKED)
 
 

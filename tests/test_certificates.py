@@ -1,4 +1,4 @@
-"""The certificate is true at every round: honest streams, hostile points, every way to weigh rows, looks all the time.
+"""The certificate is true at every round: streams as declared, adversarial points, all ways to weight rows, many looks.
 
 A run is a stream that is exactly as declared, chosen by an adversary who sees the weights; the certificate is looked at
 after every batch. Theorem 12 (one halfspace), 13 (class weights), 14 and 16 (pools) of docs/theory.md say that the
@@ -57,8 +57,8 @@ def worst_evidence(learner, length, weights, seed, rounds, batch):
     return worst
 
 
-def told(intercept, length, weights, **options):
-    """A halfspace that is told the truth: the margin that counts with its constant coordinate (Theorem 15)."""
+def known(intercept, length, weights, **options):
+    """A halfspace with its true parameters: the margin that counts with its constant coordinate (Theorem 15)."""
     scaling = length if intercept == "scaled" else 1.0
     margin = GAMMA if intercept == "off" else theory.scaled_margin(GAMMA, length, scaling)
     return Halfspace(
@@ -75,9 +75,9 @@ def told(intercept, length, weights, **options):
 @pytest.mark.parametrize("weights", ["equal", "adaptive", "classes"])
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("intercept", ["off", "on", "scaled"])
-def test_a_halfspace_that_is_told_the_truth_is_contradicted_as_rarely_as_it_says(intercept, length, weights):
+def test_a_halfspace_with_true_parameters_is_contradicted_as_rarely_as_it_says(intercept, length, weights):
     hits = sum(
-        worst_evidence(told(intercept, length, weights), length, weights, seed, rounds=80, batch=4) >= 1 / DOUBT
+        worst_evidence(known(intercept, length, weights), length, weights, seed, rounds=80, batch=4) >= 1 / DOUBT
         for seed in range(RUNS)
     )
     assert hits <= MOST
@@ -162,7 +162,7 @@ def test_mistakes_in_expectation_stay_below_the_path_bound():
     for options in ({}, {"horizon": 150}, {"optimizer": "adagrad-norm"}, {"update": "paper"}):
         gaps = []
         for seed in range(200):
-            learner, rng = told("off", 1.0, "equal", **options), np.random.default_rng(seed)
+            learner, rng = known("off", 1.0, "equal", **options), np.random.default_rng(seed)
             for _ in range(150):
                 x, sign = hostile_row(learner.weights, 1.0, rng)
                 learner.learn(x, -sign if rng.random() < ETA else sign)
@@ -192,7 +192,7 @@ def test_short_rows_keep_the_documented_margin_by_default():
 
 
 def test_balanced_sample_weights_blame_nobody():
-    """Weights that depend on labels break Lemma 0: honest noise .2, rows of one class rare and weighted up."""
+    """Weights that depend on labels break Lemma 0: true noise .2, rows of one class rare and weighted up."""
     rng = np.random.default_rng(0)
     X = np.zeros((4000, 2))
     X[:, 0] = np.where(rng.random(4000) < 0.1, 1.0, -1.0)
@@ -225,7 +225,7 @@ def test_coin_labels_are_found_out(margin, rounds, features):
 
 
 def test_the_lower_limit_for_the_noise_rate_is_one():
-    """Honest streams of noise .2 at margin 1/8: the limit, looked at 20 times, exceeds .2 in few of 100 runs."""
+    """Streams of noise .2 at margin 1/8: the limit, looked at 20 times, exceeds .2 in few of 100 runs."""
     above = 0
     for seed in range(100):
         rng = np.random.default_rng(seed)

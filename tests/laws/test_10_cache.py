@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import shutil
 import stat
 import sys
@@ -245,6 +246,30 @@ def test_who_may_own_and_write():
 
 
 # Freshness.
+
+
+def test_an_edit_of_a_shared_file_compiles_again_what_takes_functions_from_it(tmp_path):
+    copy = tmp_path / "massart"
+    shutil.copytree(Path(massart.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    place = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    code = (
+        "import numpy as np; from massart.kernels.parsing.hashing import short_murmur3;"
+        "print(short_murmur3(np.frombuffer(b'word' * 8, np.uint8), np.uint64(0), np.uint64(8), np.uint32(7)))"
+    )
+    first, second = (python(code + COUNT, **place).stdout for _ in range(2))
+    assert "compiled 0" not in first
+    assert "compiled 0" in second
+    shared = copy / "kernels" / "parsing" / "swar.py"  # hashing.py takes load_word from there
+    source = shared.read_text()
+    inverted, places = re.subn(r"return (builder\.load\(.*\))", r"return builder.not_(\1)", source)
+    assert places == 1
+    shared.write_text(inverted)
+    edited, again = (python(code + COUNT, **place).stdout for _ in range(2))
+    assert edited.splitlines()[1:] == first.splitlines()[1:], "as many are compiled as at first"
+    assert edited.splitlines()[0] != first.splitlines()[0] == second.splitlines()[0], "with another result"
+    assert again.splitlines() == [edited.splitlines()[0], "compiled 0"]
+    shared.write_text(source)
+    assert python(code + COUNT, **place).stdout == first
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from massart.data.feature_names import column_names, find_names
 from massart.errors import InvalidParameterError
 from massart.kernels.learning import ranking as kernel
-from massart.learners.summary import noise_rate_words
+from massart.learners.certificate import noise_rate_words
 from massart.models.export import facts, finite
 from massart.models.opening import OpenedModel, model_of, open_model
 

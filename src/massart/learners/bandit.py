@@ -12,7 +12,7 @@ from massart.errors import InvalidDataError, InvalidParameterError, ModelFileErr
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.ranking_door import CheckedRound, check_round
 from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
-from massart.learners.choice import Choice, Contexts, Played, Signer, new_epoch
+from massart.learners.choice import Choice, Contexts, Played, Signer, begin_epoch
 from massart.learners.lift import OLD_EXPERT_SIZE, LiftCertificate, certify_lift, grown
 from massart.learners.locking import Guarded
 from massart.learners.pending import Pending
@@ -26,34 +26,45 @@ _MADE_ANEW = ("_epoch", "_pending", "_signer", "_state")  # by `__setstate__`
 
 
 class MonotoneBandit(Guarded):
-    """Choose arms by a linear score; gap and margin known: E[lift] >= (k-1)/k * gap * T - o(T) (Theorem 11).
+    """Contextual bandit with a linear score that needs no model of the rewards.
 
-    It needs no model of the reward, only that within a round a better score w*.x, ||w*|| <= 1, means a better expected
-    reward, by at least `gap` between any two arms with different contexts, at scores at least `margin` apart. Rewards
-    may fall across rounds as scores rise. Lift is the reward above that of a uniformly random arm.
+    It assumes that within a round a better score w*.x, ||w*|| <= 1, means a better expected reward, by at least `gap`
+    between any two arms with different contexts, at scores at least `margin` apart. Across rounds rewards may fall as
+    scores rise. Lift is the reward above that of a uniformly random arm.
 
-    What is proved: with both `gap` and `margin` given, Theorem 11 of docs/theory.md bounds the expected lift from
-    below, and Theorem 17 the lift of rewards learned late and of arms with equal contexts (which then must have equal
-    expected rewards); `certificate` computes that bound. With one of them unknown, or both, which is the default,
-    several values are tried and followed as their estimated rewards suggest: no theorem covers that, and nothing is
-    guaranteed.
+    With both `gap` and `margin` given, E[lift] >= (k-1)/k * gap * T - o(T) (Theorem 11 of docs/theory.md); Theorem 17
+    covers rewards learned late and arms with equal contexts (which then must have equal expected rewards), and
+    `certificate` computes that bound. By default both are unknown, several values are tried and followed as their
+    estimated rewards suggest: no theorem covers that, and nothing is guaranteed.
 
     Parameters
     ----------
-    gap : lower bound on the difference of expected rewards of two arms of a round. None: several are tried.
-    margin : lower bound on the difference of their scores, for contexts of norm at most 1; longer ones are then
-        refused. None: several are tried, in units of the longest context.
-    reward_range : lowest and highest reward, each at most 1e50 in size.
-    horizon : number of rounds to come, at most 1e15. None: every round explores as if it were the last.
-    exploration : the smallest probability with which a round explores; None: as little as the theory wants.
-    random_state : seed of the draws of a new bandit; a loaded one draws anew, see `reseed`.
-    default_reward : what `expire` and `expire_after` teach; None: the lowest reward.
-    clip_rewards : take rewards outside the range as its nearest end, instead of refusing them.
-    update : "inverse-margin", or "paper" for the paper's Algorithm 3, which needs gap, margin and horizon. Its bound
-        (Theorem 1.10 of the paper) is for rewards that come before the next choice.
-    expire_after : a choice that still waits when so many others have been made after it is taught the default reward
-        and forgotten. None: choices wait for ever, at about 100 bytes each.
+    gap : float, default=None
+        Lower bound on the difference of expected rewards of two arms of a round. If None, several values are tried.
+    margin : float, default=None
+        Lower bound on the difference of their scores, for contexts of norm at most 1; longer ones are then refused. If
+        None, several values are tried, in units of the longest context.
+    reward_range : tuple of two floats, default=(0.0, 1.0)
+        Lowest and highest reward, each at most 1e50 in size.
+    horizon : float, default=None
+        Number of rounds to come, at most 1e15. If None, every round explores as if it were the last.
+    exploration : float, default=None
+        The smallest probability with which a round explores. If None, as little as the theory requires.
+    random_state : int, default=None
+        Random seed of a new bandit; a loaded one draws anew, see `reseed`.
+    default_reward : float, default=None
+        The reward that `expire` and `expire_after` learn. If None, the lowest reward.
+    clip_rewards : bool, default=False
+        Whether to clip rewards outside the range instead of refusing them.
+    update : {"inverse-margin", "paper"}, default="inverse-margin"
+        "paper" is Algorithm 3 of the paper, which needs gap, margin and horizon. Its bound (Theorem 1.10 of the paper)
+        is for rewards that come before the next choice.
+    expire_after : int, default=None
+        A choice whose reward has not come when so many others have been made after it is learned with the default
+        reward. If None, choices wait for ever, at about 100 bytes each.
 
+    Notes
+    -----
     Several threads may use one bandit. Every choice has an `identity` of its own, across restarts, copies and threads.
     A choice that comes back through `Choice.to_json` must be unchanged: it is compared with a digest made by a key
     that `save` keeps beside the model. A copy, pickled or not, learns and draws as the original would; a loaded bandit
@@ -82,6 +93,8 @@ class MonotoneBandit(Guarded):
     _clip: bool
     _lost_key: str  # why choices from before cannot be verified, or ""
 
+    _epoch: int  # set by begin_epoch
+
     def __init__(
         self,
         gap: float | None = None,
@@ -105,7 +118,7 @@ class MonotoneBandit(Guarded):
         self._seed = _seed_of(random_state)
         self._pending = Pending(options.expire_after)
         self._identity = uuid.uuid4().hex
-        self._epoch = new_epoch()
+        begin_epoch(self)
         self._signer = Signer()
         self._lost_key = ""
 
@@ -224,10 +237,14 @@ class MonotoneBandit(Guarded):
             return certify_lift(state.how, state.experts, state.totals, list(self._pending), confidence)
 
     def reseed(self, random_state: int | None = None) -> None:
-        """Draw from here on as a new bandit with this seed would after as many choices; None: as nobody did before."""
+        """Draw from here on as a new bandit with this seed would after as many choices; None: a seed of its own."""
         seed = np.uint64(secrets.randbits(64)) if random_state is None else _seed_of(random_state)
         with self._lock:
             self._seed = seed
+
+    def _drawn_anew(self) -> None:
+        """In a forked process: as after a load. Without the lock, which a thread of the other process may hold."""
+        self._seed = np.uint64(secrets.randbits(64))
 
     def sign_with(self, key: bytes | None, lost: str = "") -> None:
         """Sign choices by this key of 32 bytes from here on; None: by a new one, for the old one is `lost`.
@@ -239,11 +256,11 @@ class MonotoneBandit(Guarded):
 
     @property
     def key(self) -> bytes:
-        """What signs choices: whoever has it can make choices that this bandit learns from."""
+        """The key that signs choices: its owner can make choices that this bandit learns from."""
         return self._signer.key
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it remembers but for the key; `from_arrays` gives it back bit for bit."""
+        """All of its state but for the key; `from_arrays` restores it bit for bit."""
         with self._lock:
             options = [self._default, float(self._clip), float(self._pending.expire_after or 0)]
             return {
@@ -282,7 +299,7 @@ class MonotoneBandit(Guarded):
         self._pending = Pending.from_arrays(arrays, int(expiry) or None, state)
         self._seed = np.uint64(arrays["seed"][0])
         self._identity = arrays["identity"].tobytes().hex()
-        self._epoch = new_epoch()
+        begin_epoch(self)
         self._signer = Signer()
         self._lost_key = ""
 

@@ -3,10 +3,12 @@
 import hashlib
 import hmac
 import json
+import os
 import secrets
 from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, NamedTuple, NoReturn
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +27,31 @@ from massart.learners.choice_json import (
     refuse_constant,
 )
 
-__all__ = ["Choice", "Contexts", "Played", "Signer", "new_epoch"]
+__all__ = ["Choice", "Contexts", "Played", "Signer", "begin_epoch"]
 
 _FORMAT = 2
 
 
-def new_epoch() -> int:
-    """64 random bits: what sets the choices of one life of a policy apart from those of its copies."""
-    return secrets.randbits(64)
+_LIVING: WeakSet[Any] = WeakSet()  # policies that make choices in this process
+
+
+def begin_epoch(policy: Any) -> None:
+    """Give a policy 64 random bits, `_epoch`, which set its choices apart from those of its copies.
+
+    Those in a process that is forked later are copies, too: there it gets others, and `_drawn_anew` is called.
+    """
+    policy._epoch = secrets.randbits(64)
+    _LIVING.add(policy)
+
+
+def _forked() -> None:
+    for policy in tuple(_LIVING):
+        policy._epoch = secrets.randbits(64)
+        policy._drawn_anew()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_forked)
 
 
 class Played(NamedTuple):
@@ -52,16 +71,25 @@ class Choice:
 
     Parameters
     ----------
-    arm : number of the chosen arm, a row of `contexts`.
-    probabilities : (k,) with which each arm could have been chosen; they add up to 1 and were really played.
-    greedy : the most probable arm of the policy.
-    contexts : (k, d) array or CSR matrix, one row per arm.
-    policy : identity of the policy that chose, 32 hexadecimal digits; only that policy, or a copy of it, may learn
-        from the choice.
-    number : how many choices it had made before.
-    memo : what the policy wants to remember of the moment of the choice: numbers, lists and arrays.
-    epoch : 64 random bits, drawn when the policy was made, loaded or copied.
-    digest : keyed digest of all this, which the policy that learns compares.
+    arm : int
+        Number of the chosen arm, a row of `contexts`.
+    probabilities : ndarray of shape (k,)
+        Probability with which each arm could have been chosen; they add up to 1 and were really used.
+    greedy : int
+        The most probable arm of the policy.
+    contexts : array or CSR matrix of shape (k, d)
+        One row per arm.
+    policy : str
+        Identity of the policy that chose, 32 hexadecimal digits; only that policy, or a copy of it, may learn from the
+        choice.
+    number : int
+        How many choices it had made before.
+    memo : mapping, default=None
+        What the policy needs to learn from the choice: numbers, lists and arrays.
+    epoch : int, default=0
+        64 random bits, drawn when the policy was made, loaded or copied.
+    digest : str, default=""
+        Keyed digest of all this, which the policy that learns compares.
 
     Examples
     --------
@@ -179,7 +207,7 @@ class Choice:
 
     @property
     def memo(self) -> Mapping[str, Any]:
-        """What the policy remembers of the moment of the choice."""
+        """What the policy needs to learn from the choice."""
         if self._memo is None and self._made is not None:
             self._memo = self._made.memo()
         return self._memo  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""The online halfspace: predict, then learn, one row or many; all it remembers is in two arrays."""
+"""The online halfspace: predict, then learn, one row or many; its state is two arrays."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -92,7 +92,7 @@ def initial_state(rule: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class Halfspace(BinaryLearner):
-    """Predict sign(w.x), learn w so that E[mistakes] <= noise_rate * T + O(sqrt(T) / margin).
+    """Online linear classifier for known noise rate and margin: E[mistakes] <= noise_rate * T + O(sqrt(T) / margin).
 
     That is Theorem 1 of docs/theory.md, about the predictions made just before each row is learned: those that `learn`
     and `learn_many` return as scores. It holds if labels are flipped with probability at most `noise_rate`, each flip
@@ -101,21 +101,31 @@ class Halfspace(BinaryLearner):
 
     Parameters
     ----------
-    n_features : number of coordinates of a row.
-    noise_rate : upper bound on the probability that a label is flipped, in [0, 1/2).
-    margin : lower bound on |w*.z| for some unit vector w*, in (0, 1], where z is the row as it is learned: with its
-        constant coordinate if there is an intercept, and scaled to norm 1 if `normalize`. Without an intercept this is
+    n_features : int
+        Number of coordinates of a row.
+    noise_rate : float
+        Upper bound on the probability that a label is flipped, in [0, 1/2).
+    margin : float
+        Lower bound on |w*.z| for some unit vector w*, in (0, 1], where z is the row as it is learned: with its constant
+        coordinate if there is an intercept, and scaled to norm 1 if `normalize`. Without an intercept this is
         |w*.x| / |x|. With one, a target w.x of margin |w.x| / |x| >= g has g |x| / sqrt(|x|^2 + intercept_scaling^2):
         little if rows are short (Theorem 15 of docs/theory.md, `theory.scaled_margin`).
-    horizon : number of rounds to come; None when it is not known.
-    update : "inverse-margin" (regret of order sqrt(T) / margin) or "paper" (Algorithm 1 as printed).
-    optimizer : "ftrl", "fixed" (needs horizon), "adagrad-norm", or "auto": ftrl without a horizon, else fixed.
-    fit_intercept : add a constant coordinate.
-    intercept_scaling : its value. Near the usual length of a row it costs the margin least.
-    normalize : scale each row, with its constant coordinate, to norm 1. The sign of w.x stays what it was. If False,
+    horizon : float, default=None
+        Number of rounds to come; None if it is not known.
+    update : {"inverse-margin", "paper"}, default="inverse-margin"
+        The update with regret of order sqrt(T) / margin, or Algorithm 1 of the paper as printed.
+    optimizer : {"auto", "ftrl", "fixed", "adagrad-norm"}, default="auto"
+        "fixed" needs `horizon`; "auto" is "fixed" with a horizon and "ftrl" without.
+    fit_intercept : bool, default=True
+        Whether to add a constant coordinate.
+    intercept_scaling : float, default=1.0
+        Its value. Near the usual length of a row it costs the margin least.
+    normalize : bool, default=True
+        Whether to scale each row, with its constant coordinate, to norm 1. The sign of w.x does not change. If False,
         the margin is in the units of the rows, and the bound of Theorem 1 is for rows of norm at most 1.
-    class_weight : weights of the labels -1 and +1. Mistakes are then counted so weighted, and the noise rate that
-        counts is `theory.class_weight_noise_rate` (Theorem 13 of docs/theory.md).
+    class_weight : tuple of two floats, default=(1.0, 1.0)
+        Weights of the labels -1 and +1. Mistakes are then counted so weighted, and the noise rate that counts is
+        `theory.class_weight_noise_rate` (Theorem 13 of docs/theory.md).
 
     Examples
     --------
@@ -221,7 +231,7 @@ class Halfspace(BinaryLearner):
             try:
                 yield
             finally:
-                if self._s is s:  # else these arrays have been replaced, and nobody may learn with them any more
+                if self._s is s:  # else these arrays have been replaced, and are no longer used
                     s[kernel.TAKEN] = 0.0
 
     def _row(self, x: Any) -> NDArray[Any]:

@@ -66,7 +66,7 @@ MOST_EXPERTS = kernel.COLUMNS + kernel.RECENT + 1 + kernel.CENTRED  # in a pool,
 _VOTINGS = {"sample": mixture.SAMPLE, "majority": mixture.MAJORITY}
 _NOTHING, _NO_AVERAGE, _NO_COLUMNS = np.empty(0), np.empty((0, 0)), np.empty(0, np.uint64)
 _DIAGONAL_NAMES = ("AROW", "AROW, a quarter", "logistic, fast", "logistic")
-_LATE_NAME = "labels of late"
+_LATE_NAME = "recent labels"
 _FEW_NAMES = ("AROW, full matrix", "logistic, centred, fast", "logistic, centred", "logistic, centred, slow")
 
 

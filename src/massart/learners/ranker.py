@@ -16,20 +16,26 @@ from massart.options import check_gap, check_pair_margin, check_reward_range
 
 
 class MonotoneRanker(Guarded):
-    """Rank by a linear score; the lift of its first choice is bounded from below (Theorem 9(b) of docs/theory.md).
+    """Online linear learner to rank, for rounds in which the rewards of all arms are seen.
 
     If in every round any two arms with different contexts differ by `gap` in expected reward and by `margin` in score,
-    and arms with equal contexts have equal expected rewards, the expected lift over a random arm after T rounds of k
-    arms with different contexts is at least (k-1)/k (gap T - 2 sqrt(2) (gap + M) sqrt(T + 1) / margin). Where k grows
-    from round to round, the weights of a round were made with the gradient cap of fewer arms: `guaranteed_lift` pays
-    for that, and counts pairs of equal contexts as nothing (Theorem 17).
+    and arms with equal contexts have equal expected rewards, the expected lift of its first choice over a random arm
+    after T rounds of k arms with different contexts is at least
+    (k-1)/k (gap T - 2 sqrt(2) (gap + M) sqrt(T + 1) / margin), M the width of `reward_range` (Theorem 9(b) of
+    docs/theory.md). Where k grows from round to round, the weights of a round were made with the gradient cap of fewer
+    arms: `guaranteed_lift` pays for that, and counts pairs of equal contexts as nothing (Theorem 17).
 
     Parameters
     ----------
-    gap : lower bound on the difference of expected rewards of two arms of a round.
-    margin : lower bound on the difference of their scores, for contexts of norm at most 1; `learn` refuses longer ones.
-    reward_range : lowest and highest reward; M is its width.
+    gap : float, default=0.1
+        Lower bound on the difference of expected rewards of two arms of a round.
+    margin : float, default=0.05
+        Lower bound on the difference of their scores, for contexts of norm at most 1; `learn` refuses longer ones.
+    reward_range : tuple of two floats, default=(0.0, 1.0)
+        Lowest and highest reward.
 
+    Notes
+    -----
     Several threads may use one ranker.
 
     Massart classification is the case of two arms, x and -x, with rewards (1 + y) / 2 and (1 - y) / 2:
@@ -122,7 +128,7 @@ class MonotoneRanker(Guarded):
             return np.asarray(self._state.weights[:, 0] * self._state.experts[kernel.Expert.SCALE, 0])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it remembers; `from_arrays` gives it back bit for bit."""
+        """All of its state; `from_arrays` restores it bit for bit."""
         with self._lock:
             return dict(self._state.arrays())
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from massart.data.formats.detect import suffix_of
 from massart.data.writers.write_file import Target, writing
 from massart.errors import InvalidParameterError, MassartError
-from massart.learners.summary import certificate_facts
+from massart.learners.certificate import certificate_facts
 from massart.models.opening import OpenedModel, open_model
 
 __all__ = ["MODEL_FORMATS", "MissingOnnxError", "export_model", "facts", "finite"]

@@ -21,10 +21,10 @@ from massart.errors import ModelFileError
 from massart.kernels.states import check_arrays
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
-from massart.learners.keys import key_path, read_key
 from massart.learners.multiclass import Binary, OneVsRest
 from massart.learners.pool import Pool
 from massart.models.headers import check_header
+from massart.models.keys import key_path, read_key
 from massart.models.model_file import read_model, read_parts
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from massart.errors import ModelFileError
 from massart.learners.halfspace import Halfspace
-from massart.learners.keys import write_key
 from massart.learners.locking import Guarded, lock_of
 from massart.learners.multiclass import Binary, OneVsRest
+from massart.models.keys import write_key
 from massart.models.model_file import write_model
 from massart.models.opening import (
     LEARNERS,

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from massart.data.schema import Schema
-from massart.learners.certificate import Certificate
-from massart.learners.summary import certificate_facts, noise_rate_words
+from massart.learners.certificate import Certificate, certificate_facts, noise_rate_words
 from massart.models.headers import printable
 from massart.training.progress import Measured
 

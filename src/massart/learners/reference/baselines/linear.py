@@ -10,19 +10,6 @@ from numpy.typing import NDArray
 from massart.kernels.learning import baselines as kernel
 from massart.learners.reference.baselines.base import Baseline, Kernels, in_range, new_state
 
-__all__ = [
-    "AdaptiveLogistic",
-    "Arow",
-    "AveragedPerceptron",
-    "CoinBetting",
-    "HingeDescent",
-    "LeakyReluDescent",
-    "LogisticDescent",
-    "OnlineRidge",
-    "PassiveAggressive",
-    "Perceptron",
-]
-
 
 class _Linear(Baseline):
     """w = scale * v, O(d) per row: w <- w + b x with a number b of the row."""
