@@ -20,7 +20,7 @@ from workloads import SEED
 from massart import MonotoneBandit
 
 ARMS, FEATURES, REWARD = 10, 50, 0.5
-OURS = "MonotoneBandit, told nothing"
+OURS = "MonotoneBandit, default settings"
 ROUNDS, SLOW_ROUNDS, SIMULATED = 2_000, 300, 100_000
 WANTED_RATE = 300_000
 
@@ -140,7 +140,7 @@ def growth_section(repeats: int, part: int, tick: Callable[..., Any]) -> Section
         _exponent("exponent of d", times, (5, 200), (5, 800)),
     ]
     return Section(
-        "A simulation at once", "MonotoneBandit.play, told nothing.", "number", contenders, seconds, findings
+        "A simulation at once", "MonotoneBandit.play, default settings.", "number", contenders, seconds, findings
     )
 
 

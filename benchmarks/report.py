@@ -16,7 +16,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-Tick = Callable[[str], None]  # told the name of each contender that has had its turn
+Tick = Callable[[str], None]  # takes the name of each contender that has had its turn
 _PACKAGES = ("massart", "numpy", "scipy", "scikit-learn", "numba", "river", "vowpalwabbit")
 _PLAIN_WIDTH = 100  # columns when the output is not a terminal
 _COLOURS = {"PASS": "green", "miss": "red"}
@@ -45,7 +45,7 @@ def _cpu_model() -> str:
 
 
 def _caches() -> dict[str, str]:
-    """Size of each cache of the first core, where Linux tells."""
+    """Size of each cache of the first core, where Linux reports it."""
     found = {}
     for cache in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = ((cache / name).read_text().strip() for name in ("level", "type", "size"))

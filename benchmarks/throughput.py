@@ -91,18 +91,18 @@ def dense_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
 
 def pool_csr_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
     X, y = sparse_rows(sizes.rows, sizes.sparse_columns, sizes.sparse_nonzeros)
-    return _pool_section(f"Told nothing, CSR, {sizes.sparse_nonzeros} non-zeros per row", X, y, repeats, tick)
+    return _pool_section(f"Default settings, CSR, {sizes.sparse_nonzeros} non-zeros per row", X, y, repeats, tick)
 
 
 def pool_dense_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
     X, y = dense_rows(sizes.rows, sizes.dense_columns)
-    return _pool_section("Told nothing, dense", X, y, repeats, tick)
+    return _pool_section("Default settings, dense", X, y, repeats, tick)
 
 
 def pool_few_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
     """At most 64 features: four more experts, one of them with a full matrix."""
     X, y = dense_rows(sizes.rows, sizes.few_columns)
-    return _pool_section("Told nothing, dense, few features", X, y, repeats, tick, judged=False)
+    return _pool_section("Default settings, dense, few features", X, y, repeats, tick, judged=False)
 
 
 def _pool_section(

@@ -1,8 +1,9 @@
-"""The layout of the tests: what several of them use is in tests/helpers, and no test imports another."""
+"""The layout: what several tests use is in tests/helpers, no test imports another, and no module is another's part."""
 
 import ast
 from pathlib import Path
 
+import house
 import pytest
 
 TESTS = Path(__file__).parent
@@ -31,3 +32,12 @@ def test_names_are_unique():
     """Modules are imported by their bare name."""
     names = [path.name for path in MODULES if path.name != "conftest.py"]
     assert len(names) == len(set(names))
+
+
+def test_no_private_name_is_imported_from_another_module():
+    assert house.private_imports() == []
+
+
+def test_no_small_file_has_one_importer():
+    """It belongs into that importer."""
+    assert house.with_one_importer() == []

@@ -85,11 +85,8 @@ class Registry:
         ['linucb', 'uniform']
         """
         installed = self.names()
-        groups = {
-            "default": self.default,
-            "peers": [name for name in self._peers if name in installed],
-            "all": installed,
-        }
+        peers = [name for name in self._peers if name in installed]
+        groups = {"default": self.default, "peers": peers, "all": installed}
         words = [self._aliases.get(word, word) for several in given for word in several.split(",") if word]
         return list(dict.fromkeys(name for word in words for name in groups.get(word, [word])))
 
@@ -318,12 +315,7 @@ LEARNERS: Final = Registry(
                 ("sklearn-hinge", "sklearn", "peer_sklearn", "scikit-learn's SGDClassifier, hinge loss, its defaults"),
                 ("sklearn-perceptron", "sklearn", "peer_sklearn", "scikit-learn's Perceptron"),
                 ("sklearn-pa", "sklearn", "peer_sklearn", "scikit-learn's passive-aggressive learner, PA-I with C = 1"),
-                (
-                    "sklearn-log-averaged",
-                    "sklearn",
-                    "peer_sklearn",
-                    "scikit-learn's SGDClassifier, logistic loss, averaged weights",
-                ),
+                ("sklearn-log-averaged", "sklearn", "peer_sklearn", "scikit-learn's SGDClassifier, log loss, averaged"),
                 ("river-log", "river", "peer_river", "river's LogisticRegression, its defaults"),
                 ("vw", "vowpalwabbit", "peer_vw", "Vowpal Wabbit, logistic loss, its own adaptive steps"),
             ],

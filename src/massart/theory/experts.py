@@ -103,11 +103,7 @@ def council_price(split: float) -> float:
 
 
 def pool_mistake_bound(
-    noise_rate: float,
-    margin: float,
-    rounds: float,
-    grid: Iterable[tuple[float, float]],
-    experts: int | None = None,
+    noise_rate: float, margin: float, rounds: float, grid: Iterable[tuple[float, float]], experts: int | None = None
 ) -> float:
     """Theorem 7(e) of docs/theory.md: E[M] of the library's pool, with learners of Theorem 1(b) on a grid.
 

@@ -118,14 +118,11 @@ class HalfspaceWorld(World):
     margin: float
 
     def __init__(
-        self,
-        noise_rate: float | None = None,
-        margin: float | None = None,
-        dimension: int | None = None,
-        seed: Seed = 0,
+        self, noise_rate: float | None = None, margin: float | None = None, dimension: int | None = None, seed: Seed = 0
     ) -> None:
         super().__init__(seed)
         name, limits = self.name, self.limits
+        self._given = (margin, dimension)
         noise_rate = limits.noise_rate if noise_rate is None else noise_rate
         margin = limits.margin if margin is None else margin
         self.noise_rate = within(name, "noise_rate", noise_rate, 0.0, 0.5, ends="[)", why=_FAIR_COIN)

@@ -27,8 +27,7 @@ class RandomNoise(HalfspaceWorld, ObliviousWorld):
     True
     """
 
-    name = "random-noise"
-    letter = "E0"
+    name, letter = "random-noise", "E0"
     description = (
         "Rows spread over the whole sphere, each label flipped with the same probability. Only learners "
         "that take every mistake at its word, the perceptron and its kin, do badly here."
@@ -82,14 +81,10 @@ class OrthogonalCoins(HalfspaceWorld, ObliviousWorld):
     )
     limits = Limits(noise_rate=0.469, margin=0.1)
 
-    def __init__(
-        self,
-        noise_rate: float | None = None,
-        margin: float | None = None,
-        dimension: int | None = None,
-        seed: Seed = 0,
-    ) -> None:
-        super().__init__(noise_rate, margin, dimension, seed)
+    def _declare(self) -> None:
+        self.regions = (Region("all", self.noise_rate, 1.0),)
+        self.bayes_error = self.noise_rate
+        margin, dimension = self._given
         if margin is None and dimension is not None:
             self.rows = self.dimension
         else:
@@ -101,9 +96,8 @@ class OrthogonalCoins(HalfspaceWorld, ObliviousWorld):
                 f"dimension to be at least that, got {dimension!r}: leave one of the two out"
             )
         self.margin = 1.0 / math.sqrt(self.rows)
-        signs = np.where(self._generator(0, 1).random(self.rows) < 0.5, 1.0, -1.0)
         self.target = np.zeros(self.dimension)
-        self.target[: self.rows] = self.margin * signs
+        self.target[: self.rows] = self.margin * random_signs(self._generator(0, 1), self.rows)
 
     def _whole(self, rows: float) -> int:
         if abs(rows - round(rows)) > _ROUNDING * rows:
@@ -113,10 +107,6 @@ class OrthogonalCoins(HalfspaceWorld, ObliviousWorld):
                 f"margin={self.margin!r} it is {rows:.6g}: take {' or '.join(near)}"
             )
         return round(rows)
-
-    def _declare(self) -> None:
-        self.regions = (Region("all", self.noise_rate, 1.0),)
-        self.bayes_error = self.noise_rate
 
     def _draw(self, block: Block) -> Chunk:
         count = block.size
@@ -198,11 +188,7 @@ def _turn(rows: Matrix, rounds: Indices, angle_per_round: float) -> None:
 
 
 def _base(
-    base: "str | ObliviousWorld",
-    noise_rate: float | None,
-    margin: float | None,
-    dimension: int | None,
-    seed: Seed,
+    base: "str | ObliviousWorld", noise_rate: float | None, margin: float | None, dimension: int | None, seed: Seed
 ) -> ObliviousWorld:
     if isinstance(base, str):
         from massart.worlds.registry import make  # noqa: PLC0415 - the registry knows this world, too

@@ -69,25 +69,10 @@ def reward_names() -> list[str]:
 
 @overload
 def make(
-    name: RewardName,
-    *,
-    arms: int | None = None,
-    gap: float | None = None,
-    margin: float | None = None,
-    dimension: int | None = None,
-    seed: Seed = 0,
-    **options: Any,
+    name: RewardName, *, arms: int | None = None, gap: float | None = None, seed: Seed = 0, **options: Any
 ) -> RewardWorld: ...
 @overload
-def make(
-    name: str,
-    *,
-    noise_rate: float | None = None,
-    margin: float | None = None,
-    dimension: int | None = None,
-    seed: Seed = 0,
-    **options: Any,
-) -> World: ...
+def make(name: str, *, noise_rate: float | None = None, seed: Seed = 0, **options: Any) -> World: ...
 def make(
     name: str,
     *,

@@ -10,19 +10,6 @@ from numpy.typing import NDArray
 from massart.kernels.learning import baselines as kernel
 from massart.learners.reference.baselines.base import Baseline, Kernels, in_range, new_state
 
-__all__ = [
-    "AdaptiveLogistic",
-    "Arow",
-    "AveragedPerceptron",
-    "CoinBetting",
-    "HingeDescent",
-    "LeakyReluDescent",
-    "LogisticDescent",
-    "OnlineRidge",
-    "PassiveAggressive",
-    "Perceptron",
-]
-
 
 class _Linear(Baseline):
     """w = scale * v, O(d) per row: w <- w + b x with a number b of the row."""
@@ -33,13 +20,13 @@ class _Linear(Baseline):
 
     def _begin(self, n_features: int, parameter: float = 0.0, total: float = 0.0) -> None:
         state = new_state(self._kind, parameter)
-        state[kernel.TOTAL] = total
+        state[kernel.State.TOTAL] = total
         self._start(n_features, state, np.zeros(max(n_features, 0)))
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """(d,) the linear predictor."""
-        return np.asarray(self._state[kernel.SCALE] * self._memory[1])
+        return np.asarray(self._state[kernel.State.SCALE] * self._memory[1])
 
     @property
     def direction(self) -> NDArray[np.float64]:
@@ -129,7 +116,7 @@ class AveragedPerceptron(_Paired):
     def weights(self) -> NDArray[np.float64]:
         """(d,) the average that predicts the next row."""
         state, w, z = self._memory
-        return np.asarray(w - z / (state[kernel.ROUNDS] + 1.0))
+        return np.asarray(w - z / (state[kernel.State.ROUNDS] + 1.0))
 
 
 class PassiveAggressive(_Linear):

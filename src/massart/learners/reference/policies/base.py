@@ -12,7 +12,7 @@ from scipy import sparse
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError, shown
 from massart.kernels.door import check_mask
 from massart.kernels.ranking_door import check_arms
-from massart.learners.choice import Choice, Played, Signer, new_epoch
+from massart.learners.choice import Choice, Played, Signer, begin_epoch
 from massart.learners.locking import Guarded
 from massart.options import check_reward, check_reward_range
 
@@ -148,7 +148,11 @@ class BasePolicy(Guarded, ABC):
             )
         self._dimension, self._range = int(dimension), check_reward_range(reward_range)
         self._identity = identity or uuid4().hex  # distinguishes choices; no decision depends on it
-        self._pending, self._epoch, self._signer = {}, new_epoch(), Signer()
+        self._pending, self._signer = {}, Signer()
+        begin_epoch(self)
+
+    def _drawn_anew(self) -> None:
+        """In a forked process: draws go on as they were, for these policies are for simulations."""
 
     @abstractmethod
     def _fill(self, X: NDArray[np.float64], allowed: NDArray[np.bool_], p: NDArray[np.float64]) -> int:
