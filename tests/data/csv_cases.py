@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 
 from massart.data.chunk import Position
-from massart.data.formats.csv_format import chunks, settle
+from massart.data.formats.csv import chunks, settle
 from massart.data.io.sources import Source
-from massart.data.names import name_hash
+from massart.data.hashing import name_hash
 from massart.data.schema import Schema
 
 START = Position()

@@ -10,7 +10,7 @@ import pyarrow.parquet
 
 from massart.data.chunk import Position
 from massart.data.io.sources import Source
-from massart.data.names import name_hash
+from massart.data.hashing import name_hash
 
 BEGIN = Position()
 ARROW = ("a.parquet", "groups.parquet", "a.feather", "a.arrow", "a.arrows", "a.parquet.gz", "a.arrow.gz", "a.arrows.gz")

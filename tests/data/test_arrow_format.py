@@ -16,9 +16,9 @@ from table_files import ARROW, hashed, mixed_rows, mixed_table, read_all, rows_o
 from massart.data.chunk import Position
 from massart.data.decisions.parquet import MissingPyArrowError
 from massart.data.formats import arrow_files, arrow_format
-from massart.data.formats.arrow_format import chunks, settle
+from massart.data.formats.arrow import chunks, settle
 from massart.data.io.sources import Source
-from massart.data.names import name_hash
+from massart.data.hashing import name_hash
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 

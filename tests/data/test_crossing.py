@@ -8,9 +8,9 @@ import pytest
 
 from massart.data import crossing
 from massart.data.chunk import Chunk
-from massart.data.crossing import check_crossings, crossed
-from massart.data.crossing import crossed_whole as crossed_parts
-from massart.data.formats.text_format import parse_block
+from massart.data.chunk import check_crossings, crossed
+from massart.data.chunk import crossed_whole as crossed_parts
+from massart.data.formats.text import parse_block
 from massart.data.schema import Schema
 from massart.errors import InvalidParameterError
 

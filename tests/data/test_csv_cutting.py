@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from massart.data.chunk import Position
 from massart.data.formats import csv_format
-from massart.data.formats.csv_format import chunks, settle
+from massart.data.formats.csv import chunks, settle
 from massart.data.io.sources import Source
 from massart.data.schema import Schema
 

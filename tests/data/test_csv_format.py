@@ -4,8 +4,8 @@ import pytest
 from csv_cases import file_maker, hashed, rows_of
 
 from massart.data.chunk import Position
-from massart.data.formats.csv_format import chunks, settle
-from massart.data.names import name_hash
+from massart.data.formats.csv import chunks, settle
+from massart.data.hashing import name_hash
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError
 

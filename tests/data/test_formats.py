@@ -6,7 +6,7 @@ import gzip
 import pytest
 import zstandard
 
-from massart.data.formats.detect import detect_format, format_of_name
+from massart.data.formats import detect_format, format_of_name
 from massart.data.io.sources import Source
 from massart.data.schema import FORMATS
 from massart.errors import InvalidDataError

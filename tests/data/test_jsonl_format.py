@@ -13,10 +13,10 @@ from table_files import hashed, mixed_rows, mixed_table, read_all, write_lines, 
 
 from massart.data.chunk import Position
 from massart.data.formats import arrow_format, jsonl_format
-from massart.data.formats.jsonl_format import chunks, settle
+from massart.data.formats.jsonl import chunks, settle
 from massart.data.io.blocks import Block
 from massart.data.io.sources import Source
-from massart.data.names import name_hash
+from massart.data.hashing import name_hash
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 

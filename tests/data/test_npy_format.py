@@ -12,7 +12,7 @@ from table_files import hashed, mixed_rows, mixed_table, read_all, rows_of, writ
 
 from massart.data.chunk import Position
 from massart.data.formats import arrow_format, npy_format
-from massart.data.formats.npy_format import chunks, settle
+from massart.data.formats.npy import chunks, settle
 from massart.data.io.sources import Source
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError

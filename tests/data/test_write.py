@@ -17,7 +17,7 @@ import zstandard
 
 from massart.data import Chunk, Position, Schema, read, write_rows
 from massart.data.io.sources import find_sources
-from massart.data.names import name_hash
+from massart.data.hashing import name_hash
 from massart.data.reader import Reader
 from massart.data.writers.write import LateImportanceError, format_to_write
 from massart.data.writers.write_converted import convert_rows

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from massart.data.names import name_hash
+from massart.data.hashing import name_hash
 from massart.kernels.parsing import row_errors as flaw
 from massart.kernels.parsing.csv import CATEGORY, LABEL, LEFT_OUT, NUMBER, WEIGHT, parse_csv
 from massart.kernels.parsing.csv_fields import LONGEST_QUOTED, MISSING, WORDS, cut_records, find_fields

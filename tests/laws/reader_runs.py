@@ -10,11 +10,11 @@ import sys
 import warnings
 from pathlib import Path
 
-import massart.data.formats.arrow_format
-import massart.data.formats.csv_format
-import massart.data.formats.jsonl_format
-import massart.data.formats.npy_format
-import massart.data.formats.text_format
+import massart.data.formats.arrow
+import massart.data.formats.csv
+import massart.data.formats.jsonl
+import massart.data.formats.npy
+import massart.data.formats.text
 import massart.evaluation
 from massart.data import DecisionLog, read
 from massart.data.decisions.log import detect_format

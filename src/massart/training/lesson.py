@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk
-from massart.data.crossing import crossed
+from massart.data.chunk import crossed
 from massart.errors import InvalidDataError
 from massart.training.events import Step, Watcher
 from massart.training.predictions import Answers, Sink

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from massart.data.crossing import crossed
+from massart.data.chunk import crossed
 from massart.data.io.sources import find_sources
 from massart.data.reader import Reader
 from massart.errors import InvalidDataError

@@ -28,7 +28,7 @@ class Answers:
 
     A score that is NaN means that the row was left out. A tag of the row stands after its prediction.
 
-    >>> from massart.data.formats.text_format import parse_block
+    >>> from massart.data.formats.text import parse_block
     >>> from massart.data.schema import Schema
     >>> chunk = parse_block(b"1 |f a\n1 'x7 |f a\n1 |f a:\n-1 |f b\n", Schema("vw", bits=18))
     >>> answers = Answers()

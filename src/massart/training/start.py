@@ -75,7 +75,7 @@ def open_training(
         as_scores=as_scores,
         holdout=holdout,
         labels_given=labels_given,
-        warnings=reader.doubts() if begin is None else [],
+        warnings=reader.column_warnings() if begin is None else [],
         watcher=watcher,
         stopped=stopped,
     )
