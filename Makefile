@@ -3,10 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: test test-blas soak lint format bench race recompile clean
+.PHONY: test golden test-blas soak lint format bench race recompile clean
 
 test: .venv/.peers
 	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term
+
+# The files of tests/golden, made again from the present code.
+golden: .venv/.peers
+	$(BIN)/pytest -q -n 0 tests/golden --update-golden
 
 # What touches BLAS or kernels, as if on other processors: on one that can only what all of its kind can, and on one
 # with AVX and more threads than cores. The names of OpenBLAS and of the C library's features are those of x86-64.

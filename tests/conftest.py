@@ -10,6 +10,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 import processes
 
 
+def pytest_addoption(parser):
+    parser.addoption("--update-golden", action="store_true", help="write the files of tests/golden again")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _default_signals_for_children():
     processes.default_signals_for_children()
