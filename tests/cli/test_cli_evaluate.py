@@ -97,7 +97,7 @@ def test_impossible_propensities_are_named(tmp_path):
     result = massart("evaluate", path)
     assert result.exit_code == 2
     assert (
-        "2 of 3 decisions have a propensity that cannot be: line 4 (probability 0), line 7 (probability missing)"
+        "2 of 3 decisions have an impossible propensity: line 4 (probability 0), line 7 (probability missing)"
         in result.stderr
     )
 

@@ -83,7 +83,7 @@ def test_by_content(tmp_path, wanted, text, name):
     if wanted is not None:
         assert detected(tmp_path, text.encode(), name) == wanted
         return
-    with pytest.raises(InvalidDataError, match=r"cannot be told.*; give --format, one of svmlight, vw, csv"):
+    with pytest.raises(InvalidDataError, match=r"its format.*; pass `format`, one of svmlight, vw, csv"):
         detected(tmp_path, text.encode(), name)
 
 

@@ -17,7 +17,7 @@ import massart.data.formats.npy
 import massart.data.formats.text
 import massart.evaluation
 from massart.data import DecisionLog, read
-from massart.data.decisions.log import detect_format
+from massart.data.decisions import detect_format
 from massart.errors import MassartError
 
 

@@ -61,7 +61,7 @@ def convert(
 
     massart convert model.massart model.onnx
     """
-    with Stop() as stop, reporting(_NAME, stop):
+    with Stop() as stop, reporting(_NAME, stop, flags={"format": "--from"}):
         if len(paths) < 2:
             raise InvalidParameterError("name what to read, then what to write: massart convert a.csv a.svm")
         asked = options.asked_reading(
@@ -97,22 +97,23 @@ def _convert(given: list[str], out: str, to: str, asked: dict[str, Any], how: di
         return
     from massart.cli.progress_rows import watching_rows
     from massart.data.schema import Schema
-    from massart.data.writers.write_converted import convert_rows
+    from massart.data.writers import convert_rows
 
-    reading = Schema(**{name: value for name, value in asked.items() if value is not None})
+    schema = Schema(**{name: value for name, value in asked.items() if value is not None})
     with watching_rows(err, _NAME, quiet=quiet, to_stdout=out == "-") as watcher:
         found = convert_rows(
             given,
             out,
-            reading,
+            schema,
             to=to,
             on_error=watcher.flaw,
             on_rows=watcher.advanced,
-            on_doubt=watcher.note,
+            on_warning=watcher.note,
             **how,
         )
     if not quiet:
-        words = [f"{found.rows:,} rows written to {'standard output' if out == '-' else out}"]
-        if found.flawed:
-            words.append(f"{found.flawed:,} left out")
+        noun = "row" if found.rows == 1 else "rows"
+        words = [f"{found.rows:,} {noun} written to {'standard output' if out == '-' else out}"]
+        if found.left_out:
+            words.append(f"{found.left_out:,} left out")
         err.say(f"{_NAME}: {'; '.join(words)}")

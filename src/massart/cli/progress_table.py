@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from massart.cli._command import with_flags
 from massart.cli.outlets import Outlet
 from massart.data.chunk import RowError
 from massart.errors import InvalidParameterError
@@ -61,13 +62,13 @@ class Teller(Watcher):
         """The first ones only: a file may be nothing but flaws."""
         self._flaws += 1
         if self._flaws <= _SHOWN:
-            self.say(f"{flaw}; the row is left out")
+            self.say(f"{with_flags(str(flaw))}; the row is left out")
         if self._flaws == _SHOWN:
             self.say("further rows that are left out are only counted")
 
     def note(self, words: str) -> None:
-        """As it is."""
-        self.say(words)
+        """With flags for parameters."""
+        self.say(with_flags(words))
 
 
 class ProgressTable(Teller):

@@ -21,7 +21,7 @@ from massart.data.io.sources import Source, find_sources
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 
-__all__ = ["MOST_ROWS", "column_names", "find_names"]
+__all__ = ["MOST_ROWS", "column_names", "find_names", "named_rows"]
 
 MOST_ROWS: Final = 200_000  # that are looked at
 _MOST_NAMES: Final = 5  # of one column
@@ -59,7 +59,7 @@ def find_names(paths: Sequence[str], schema: Schema, wanted: Collection[int]) ->
     found: dict[int, list[str]] = {}
     left = set(wanted)
     looking = np.array(sorted(wanted), np.uint32)
-    rows = (row for source in find_sources(list(paths)) for row in _named_rows(source, schema))
+    rows = (row for source in find_sources(list(paths)) for row in named_rows(source, schema))
     for row in islice(rows, MOST_ROWS):
         for column, name in _hits(row, schema.crossings, looking, mask):
             names = found.setdefault(column, [])
@@ -113,7 +113,7 @@ def _products(
                 yield int(hashes[i, j]), factors
 
 
-def _named_rows(source: Source, schema: Schema) -> Iterator[list[_Named]]:
+def named_rows(source: Source, schema: Schema) -> Iterator[list[_Named]]:
     """The features of each row; of a table, all of its columns, whether their values are 0 or not."""
     kind = detect_format(source)
     own = schema if kind == schema.format else replace(schema, format=kind, header=None, separator=None)

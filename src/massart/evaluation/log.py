@@ -13,9 +13,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from massart.data import DecisionBatch, DecisionLog
-from massart.data.decisions.decision import LogChecker
+from massart.data.decisions.decision import FloatArray, LogChecker
 from massart.data.decisions.survey import LogSurvey
-from massart.data.decisions.decision import FloatArray
 from massart.data.row_errors import most_unpacked
 from massart.errors import InvalidDataError
 from massart.evaluation.policies import TargetPolicy, name_of, target_probabilities

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.chunk import Chunk
-from massart.data.chunk import crossed
+from massart.data.chunk import Chunk, crossed
 from massart.errors import InvalidDataError
 from massart.training.events import Step, Watcher
 from massart.training.predictions import Answers, Sink

@@ -24,7 +24,7 @@ from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 from massart.kernels.parsing.tables import hash_texts, put_block
 
-__all__ = ["ArrowFormat", "distinct", "name_hashes"]
+__all__ = ["ArrowFormat", "Converter", "distinct", "name_hashes"]
 
 _HEAD: Final = 1 << 16  # rows in which both labels should be
 _LOOKED_AT: Final = 1000  # rows whose text may look like numbers
@@ -62,8 +62,7 @@ class ArrowFormat(Format):
 
     def chunks(self, source: Source, schema: Schema, start: Position) -> Iterator[Chunk]:
         """The rows of a file from a row on, 2 to 4 MB at a time."""
-        columns = _columns(source, arrow_schema(source))
-        convert = _Converter(source, columns, schema, start.source, labelled=self.labelled)
+        convert = Converter(source, arrow_schema(source), schema, start.source, labelled=self.labelled)
         rows = rows_of_a_chunk(convert.table.layout.width)
         found = batches(source, convert.names, start.offset, rows, lanes=self.workers)
         return in_order(convert, found, self.workers)
@@ -90,16 +89,17 @@ class ArrowFormat(Format):
         return [message for message in found if message is not None]
 
 
-class _Converter:
-    """Record batches of one file to chunks."""
+class Converter:
+    """Record batches of one file, which has the Arrow schema `of`, to chunks."""
 
-    def __init__(self, source: Source, columns: list[Column], schema: Schema, number: int, *, labelled: bool) -> None:
+    def __init__(self, source: Source, of: Any, schema: Schema, number: int, *, labelled: bool) -> None:
+        columns = _columns(source, of)
         layout = choose(columns, schema, source.name, labelled=labelled)
         self.table = Table(columns, layout, schema, source.name, labelled=labelled)
         self._columns, self._source, self._file = columns, number, source
         used = [layout.label, layout.weight, *(feature.column for feature in layout.features)]
         self.names = [columns[one].name for one in dict.fromkeys(used) if one is not None]
-        types = {entry.name: entry.type for entry in arrow_schema(source)}
+        types = {entry.name: entry.type for entry in of}
         whole = [types[columns[feature.column].name] for feature in layout.features]
         narrow = schema.bits is None and all(map(_is_float32, whole))
         self._dtype = np.dtype(np.float32 if narrow else np.float64)
@@ -115,6 +115,7 @@ class _Converter:
         }
 
     def __call__(self, batch: Batch) -> Chunk:
+        """The rows of a batch."""
         with error_messages(self._file, batch.first):
             return self._chunk(batch)
 

@@ -277,7 +277,7 @@ def _stream_batches(
 
 def _too_short(source: Source, rows: int, start: int) -> InvalidDataError:
     return InvalidDataError(
-        f"{source.name} ends after {rows:,} rows, but reading was to go on at row {start + 1:,}: "
+        f"{source.name} ends after {rows:,} rows, but reading was to continue at row {start + 1:,}: "
         "is it still the same file?"
     )
 

@@ -216,7 +216,7 @@ def _header(source: Source) -> _Header:
             f"{source.name}: its rows have {size:,} bytes each, of shape {shape[1:]}; save rows of 1 byte to "
             f"{LONGEST_LINE >> 20} MiB"
         )
-    if by_columns and len(shape) > 1:
+    if by_columns and sum(side > 1 for side in shape) > 1:
         raise InvalidDataError(
             f"{source.name} is stored column by column (Fortran order): save it with numpy.ascontiguousarray"
         )

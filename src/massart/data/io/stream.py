@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from massart.errors import InvalidDataError, MassartError
 
-__all__ = ["MissingZstandardError", "Stored", "Stream", "zstandard_module"]
+__all__ = ["MissingZstandardError", "Stored", "Stream", "decompressed", "zstandard_module"]
 
 _INPUT: Final = 1 << 16  # compressed bytes that are read at once
 _OUTPUT: Final = 1 << 16  # decompressed bytes that are made at once; zlib loses those of the call that meets damage
@@ -112,7 +112,7 @@ class Stream(io.RawIOBase):
     def __init__(self, stored: Stored) -> None:
         self.stored = stored
         self.compression = _compression_of(stored.peek(10))
-        self._pieces = _decompressed(self.compression, stored) if self.compression else None
+        self._pieces = decompressed(self.compression, stored) if self.compression else None
         self._piece = memoryview(b"")  # decompressed, not yet handed out
         self._made = 0  # decompressed bytes so far
         self._error: MassartError | None = None
@@ -183,7 +183,7 @@ class Stream(io.RawIOBase):
 
 def _too_short(name: str, size: int, offset: int) -> InvalidDataError:
     return InvalidDataError(
-        f"{name} ends after {size:,} bytes, but reading was to go on at byte {offset:,}: is it still the same file?"
+        f"{name} ends after {size:,} bytes, but reading was to continue at byte {offset:,}: is it still the same file?"
     )
 
 
@@ -199,7 +199,7 @@ def _compression_of(start: bytes) -> str | None:
     return None
 
 
-def _decompressed(compression: str, stored: Stored) -> Iterator[bytes]:
+def decompressed(compression: str, stored: Stored) -> Iterator[bytes]:
     """The data in pieces, up to its end or to `_Damage`."""
     return {"gzip": _gunzip, "bz2": _bunzip, "zstd": _unzstd}[compression](stored)
 

@@ -36,8 +36,8 @@ def write_rows(
 ) -> int:
     r"""Write rows to a file, or to standard output ("-"); return how many. The file is there when it is whole.
 
-    `schema` says how the rows were read (`Reader.schema`). The format of the file, and how it is compressed, follow
-    from suffixes, as in x.csv.gz, unless a format is given. Numbers read back bit for bit. Labels are those of the schema,
+    `schema` says how the rows were read (`Reader.schema`). The format, and how the file is compressed, follow from
+    suffixes, as in x.csv.gz, unless a format is given. Numbers read back bit for bit. Labels are those of the schema,
     or -1 and 1; svmlight, VW text and .npy have numbers only, so that texts become -1 and 1 there. Importances have a
     column of their own in CSV, JSON lines and tables, if `weighted`; by default, if the first rows have any. Crossed
     features are written out.

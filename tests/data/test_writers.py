@@ -16,12 +16,11 @@ import pytest
 import zstandard
 
 from massart.data import Chunk, Position, Schema, read, write_rows
-from massart.data.io.sources import find_sources
 from massart.data.hashing import name_hash
+from massart.data.io.sources import find_sources
 from massart.data.reader import Reader
-from massart.data.writers.write import LateImportanceError, format_to_write
-from massart.data.writers.write_converted import convert_rows
-from massart.data.writers.write_file import writing
+from massart.data.writers import LateImportanceError, convert_rows, format_to_write
+from massart.data.writers.file import writing
 from massart.errors import InvalidDataError, InvalidParameterError
 
 WIDTH = 7
@@ -270,8 +269,8 @@ def test_what_cannot_be_a_file(tmp_path):
     for path, words in (
         (tmp_path / "folder.svm", "is a folder"),
         (tmp_path / "none" / "a.svm", "there is no folder"),
-        (tmp_path / "a.xyz", "its name tells no format"),
-        ("-", "its name tells no format"),
+        (tmp_path / "a.xyz", "its name shows no format"),
+        ("-", "its name shows no format"),
     ):
         with pytest.raises(InvalidParameterError, match=words):
             write_rows([], path, Schema())
@@ -320,7 +319,7 @@ def test_an_error_while_rows_come_leaves_the_old_file(tmp_path, name):
 FULL = """
 import resource, sys
 import numpy as np
-from test_write import chunk_of, values
+from test_writers import chunk_of, values
 from massart.data import Schema, write_rows
 from massart.errors import InvalidDataError
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
