@@ -234,7 +234,7 @@ def test_going_on_and_refusing_to_go_on(rows, tmp_path):
         (["--holdout", "1"], "holdout=1"),
         (["--holdout", "none.svm"], "none.svm does not exist"),
         (["-i", "none.massart"], "none.massart does not exist"),
-        (["--format", "xml"], "format='xml'"),
+        (["--format", "xml"], "`--format xml`: choose one of auto"),
         (["-b", "40"], "bits=40"),
         (["-P", "0"], "progress '0'"),
         (["-P", "1.0"], "progress '1.0'"),

@@ -84,7 +84,7 @@ def test_the_format_is_found_without_its_suffix(tmp_path):
     (tmp_path / "log").write_text("a,b,c\n1,2,3\n")
     with pytest.raises(InvalidDataError, match="its first line does not show its format; pass `log_format`, one of vw"):
         DecisionLog(tmp_path / "log")
-    with pytest.raises(InvalidParameterError, match="log_format='svmlight': choose one of auto, vw"):
+    with pytest.raises(InvalidParameterError, match="`log_format='svmlight'`: choose one of auto, vw"):
         DecisionLog(tmp_path / "log", "svmlight")
     with pytest.raises(InvalidDataError, match="log, line 1, line: it does not name the fields arm"):
         DecisionLog(tmp_path / "log", "csv").read()

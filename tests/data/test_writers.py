@@ -277,7 +277,7 @@ def test_what_cannot_be_a_file(tmp_path):
     with pytest.raises(InvalidParameterError, match="choose one of"):
         format_to_write("a.svm", "xml")
     (tmp_path / "a.svm").write_text("1 1:1\n")
-    with pytest.raises(InvalidParameterError, match="is what is to be read"):
+    with pytest.raises(InvalidParameterError, match="is also an input"):
         convert_rows([str(tmp_path / "a.svm")], tmp_path / "a.svm", Schema())
 
 
@@ -378,3 +378,16 @@ def test_json_lines_are_json(tmp_path):
     assert rows[0]["label"] == 'y"'
     assert rows[0]["old town"] == ODD[1]
     assert rows[-1] == {"label": 'y"'}
+
+
+@pytest.mark.parametrize("suffix", [".vw", ".jsonl"])
+def test_columns_of_numbers_keep_their_names_beside_hashed_text(tmp_path, suffix):
+    """The example of `massart convert --help`: a table with text is hashed, and reads back into the same columns."""
+    (tmp_path / "clicks.csv").write_text("click,age,old town,7,town\n1,31,2,5,Rome\n0,54,0,0.5,Oslo\n1,7,,,Rome\n")
+    out = tmp_path / f"clicks{suffix}"
+    found = convert_rows([str(tmp_path / "clicks.csv")], out, Schema(label="click"))
+    text = out.read_text()
+    assert (found.rows, text.count("age"), text.count("old town")) == (3, 3, 1 if suffix == ".jsonl" else 0)
+    ours = [chunk.X.toarray() for chunk in read(out, bits=18, label=None if suffix == ".vw" else "label")]
+    theirs = [chunk.X.toarray() for chunk in read(tmp_path / "clicks.csv", label="click", bits=18)]
+    np.testing.assert_array_equal(np.vstack(ours), np.vstack(theirs))

@@ -99,7 +99,7 @@ def test_columns_asked_for_are_read_as_numbers(tmp_path):
         rows_of(path, numbers=("price", "share"))
     with pytest.raises(InvalidDataError, match="has no column 'prize'"):
         read(path, numbers=("prize",))
-    with pytest.raises(InvalidParameterError, match="both numbers and categorical"):
+    with pytest.raises(InvalidParameterError, match="both `numbers` and `categorical`"):
         read(path, numbers=("price",), categorical=("price",))
 
 

@@ -53,7 +53,8 @@ def convert(
 ) -> None:
     r"""Write data in another format, or a model as JSON, scikit-learn coefficients (.npz) or ONNX.
 
-    Malformed rows are left out and counted. The file is there when it is whole, or not at all.
+    Malformed rows are left out and counted. The file is there when it is whole, or not at all. Columns of numbers
+    keep their names; if a table has columns of text, their values are hashed, and written as numbers.
 
     [bold]Example[/bold]
 

@@ -44,18 +44,18 @@ class Schema:
 
     def __post_init__(self) -> None:
         if self.format not in ("auto", *FORMATS):
-            raise InvalidParameterError(f"format={self.format!r}: choose one of auto, {', '.join(FORMATS)}")
+            raise InvalidParameterError(f"`format={self.format!r}`: choose one of auto, {', '.join(FORMATS)}")
         if self.bits is not None and not 1 <= self.bits <= MOST_BITS:
-            raise InvalidParameterError(f"bits={self.bits}: give a whole number from 1 to {MOST_BITS}")
+            raise InvalidParameterError(f"`bits={self.bits}`: give a whole number from 1 to {MOST_BITS}")
         if self.features is not None and not 1 <= self.features <= MOST_FEATURES:
-            raise InvalidParameterError(f"features={self.features}: give 1 to {MOST_FEATURES:,}, or hash with bits")
+            raise InvalidParameterError(f"`features={self.features}`: give 1 to {MOST_FEATURES:,}, or hash with `bits`")
         if self.labels is not None and (len(self.labels) != 2 or self.labels[0] == self.labels[1]):
-            raise InvalidParameterError(f"labels={self.labels}: give two different labels, the negative one first")
+            raise InvalidParameterError(f"`labels={self.labels}`: give two different labels, the negative one first")
         if self.decimal not in (None, ".", ","):
-            raise InvalidParameterError(f"decimal={self.decimal!r}: choose . or ,")
+            raise InvalidParameterError(f"`decimal={self.decimal!r}`: choose . or ,")
         both = [name for name in self.numbers if name in self.categorical]
         if both:
-            raise InvalidParameterError(f"column {both[0]!r} cannot be both numbers and categorical: choose one")
+            raise InvalidParameterError(f"column {both[0]!r} cannot be in both `numbers` and `categorical`: choose one")
 
     @property
     def width(self) -> int | None:

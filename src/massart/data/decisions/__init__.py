@@ -61,7 +61,7 @@ class DecisionLog:
 
     def __init__(self, paths: Paths, log_format: str = "auto", *, batch_size: int = 8192) -> None:
         if log_format not in ("auto", *LOG_FORMATS):
-            raise InvalidParameterError(f"log_format={log_format!r}: choose one of auto, {', '.join(LOG_FORMATS)}")
+            raise InvalidParameterError(f"`log_format={log_format!r}`: choose one of auto, {', '.join(LOG_FORMATS)}")
         if batch_size < 1:
             raise InvalidParameterError(f"batch_size must be at least 1, not {batch_size}")
         self.sources = find_sources(paths)

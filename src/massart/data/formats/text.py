@@ -160,6 +160,6 @@ def _label_numbers(schema: Schema) -> tuple[float, float, float]:
         negative, positive = (float(text) for text in schema.labels)
     except ValueError:
         raise InvalidParameterError(
-            f"labels {schema.labels}: labels are numbers in {schema.format} text; give two numbers"
+            f"`labels={schema.labels}`: labels are numbers in {schema.format} text; give two numbers"
         ) from None
     return negative, negative, positive

@@ -73,7 +73,7 @@ def format_to_write(path: str | os.PathLike[str], asked: str = "auto") -> str:
     """
     name = os.fspath(path)
     if asked not in ("auto", *FORMATS):
-        raise InvalidParameterError(f"format={asked!r}: choose one of auto, {', '.join(FORMATS)}")
+        raise InvalidParameterError(f"{asked!r} is no format to write: choose one of auto, {', '.join(FORMATS)}")
     chosen = format_of_name(name) if asked == "auto" else asked
     if chosen is None:
         what = "standard output" if name == "-" else name

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ LABEL, WEIGHT = "label", "weight"  # what the columns of labels and importances 
 TABLES: Final = ("csv", "parquet", "arrow", "npy")  # formats in which every row has a cell in every column
 _MOST_COLUMNS: Final = 4096  # of a table
 _CELLS: Final = 1 << 19  # of dense rows that are made at once
+_ELEMENT: Final = re.compile(r".*\[\d+\]", re.DOTALL)  # of a vector, which is hashed otherwise
 _NOT_IN_VW: Final = re.compile(r"[\s:|\x00-\x1f]")
 _SIMPLE: Final = re.compile(r"[\w.+-]+")  # a cell of CSV that needs no quotes
 _ENTRIES: Final = 1 << 17  # that become text at once
@@ -30,8 +31,9 @@ _ENTRIES: Final = 1 << 17  # that become text at once
 class Heading:
     """How columns, labels and importances are written.
 
-    Columns that were counted go by their names, or their numbers from 1. Of columns that were hashed the names are
-    gone: column c is written as the number c, and column 0 as 2**bits, which hashing to as many columns gives back.
+    Columns that were counted go by their names, or their numbers from 1. Of columns that were hashed, columns of
+    numbers keep their names in VW text and JSON lines; of all others the names are gone: column c is written as the
+    number c, and column 0 as 2**bits. Hashing to as many columns gives back both.
     """
 
     format: str
@@ -41,6 +43,7 @@ class Heading:
     bits: int | None
     width: int | None
     weighted: bool
+    hashed_names: Mapping[int, str] = field(default_factory=dict)  # column -> name, where the name is hashed to it
 
     @classmethod
     def of(cls, schema: Schema, to: str, *, weighted: bool) -> "Heading":
@@ -63,7 +66,18 @@ class Heading:
             _check_width(width, to, hashed=schema.bits is not None)
         if names is not None and to != "svmlight":
             names = _checked(names, to, weighted=weighted)
-        return cls(to, labels, numeric, names, schema.bits, width, weighted)
+        return cls(to, labels, numeric, names, schema.bits, width, weighted, _hashed_names(schema, to))
+
+    def keys(self, form: str, quoted: Callable[[str], str] = str) -> Callable[[NDArray[np.uint32]], list[str]]:
+        """A function from columns to what stands before their values; `form` has a %s for a name, or a number."""
+        number = (form % quoted("%d")).__mod__
+        if self.names is not None:
+            every = [form % quoted(name) for name in self.names]
+            return lambda columns: [every[column] for column in columns.tolist()]
+        own = {column: form % quoted(name) for column, name in self.hashed_names.items()}
+        if not own:
+            return lambda columns: list(map(number, self.numbers(columns).tolist()))
+        return lambda columns: list(map(own.get, columns.tolist(), map(number, self.numbers(columns).tolist())))
 
     @property
     def label_numbers(self) -> tuple[float, float]:
@@ -79,6 +93,17 @@ class Heading:
     def feature_names(self) -> tuple[str, ...]:
         """One for each column of a table."""
         return self.names or tuple(map(str, range(1, (self.width or 0) + 1)))
+
+
+def _hashed_names(schema: Schema, to: str) -> dict[int, str]:
+    """Names of columns of numbers that are read back into the same columns."""
+    if schema.bits is None or to not in ("vw", "jsonl"):
+        return {}
+    from massart.data.hashing import name_hash  # noqa: PLC0415  compiled code
+
+    names = (name for name in schema.columns or () if name not in (*schema.categorical, LABEL, WEIGHT))
+    kept = [name for name in names if name and not name.isdigit() and not (to == "vw" and _NOT_IN_VW.search(name))]
+    return {name_hash(name) & ((1 << schema.bits) - 1): name for name in kept if _ELEMENT.fullmatch(name) is None}
 
 
 def number_texts(values: NDArray[Any]) -> list[str]:
@@ -199,13 +224,11 @@ def svmlight_lines(heading: Heading) -> Callable[[Chunk], Iterator[str]]:
 def vw_lines(heading: Heading) -> Callable[[Chunk], Iterator[str]]:
     """One namespace without a name; importances other than 1, and tags, stand before it."""
     negative, positive = heading.labels
-    known = None if heading.names is None else [f" {name}:" for name in heading.names]
+    keys = heading.keys(" %s:")
 
     def lines(chunk: Chunk) -> Iterator[str]:
         for part, values, columns, starts in _parts(chunk):
-            texts = list(map(" %d:".__mod__, heading.numbers(columns).tolist()))
-            if known is not None:
-                texts = [known[column] for column in columns.tolist()]
+            texts = keys(columns)
             heads = _signs(chunk, part, f"{negative} ", "", f"{positive} ")
             if chunk.weight.size:
                 weights = ["" if text == "1" else f"{text} " for text in number_texts(chunk.weight[part])]
@@ -225,18 +248,16 @@ def jsonl_lines(heading: Heading) -> Callable[[Chunk], Iterator[str]]:
     texts = heading.labels if not heading.numeric else number_texts(np.array(heading.label_numbers))
     label = json.dumps(LABEL)
     signs = [f"{label}: {text if heading.numeric else json.dumps(text)}" for text in texts]
-    known = None if heading.names is None else [f"{json.dumps(name)}: " for name in heading.names]
+    keys = heading.keys("%s: ", json.dumps)
 
     def lines(chunk: Chunk) -> Iterator[str]:
         for part, values, columns, starts in _parts(chunk):
-            keys = list(map('"%d": '.__mod__, heading.numbers(columns).tolist()))
-            if known is not None:
-                keys = [known[column] for column in columns.tolist()]
+            names = keys(columns)
             heads = [[one] if one else [] for one in _signs(chunk, part, signs[0], "", signs[1])]
             if heading.weighted:
                 for head, text in zip(heads, _weights(chunk, part), strict=True):
                     head.append(f"{json.dumps(WEIGHT)}: {text}")
-            for head, row in zip(heads, _joined(values, keys, starts, ", "), strict=True):
+            for head, row in zip(heads, _joined(values, names, starts, ", "), strict=True):
                 yield f"{{{', '.join([*head, row] if row else head)}}}"
 
     return lines
