@@ -3,14 +3,34 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: test golden test-blas soak lint format bench race recompile clean
+.PHONY: check test fuzz test-blas soak coverage golden house lint format bench race clean
+
+# Three tiers: tests/helpers/tiers.py says how long each of them is, tests/conftest.py which tests are slow or fuzzers.
+PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
+
+check: .venv/.peers
+	MASSART_TIER=check $(PYTEST) -m "not slow"
 
 test: .venv/.peers
-	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term
+	MASSART_TIER=test $(PYTEST) -m "not fuzz"
+
+# The fuzzers with 20,000 inputs of each kind.
+fuzz: .venv/.peers
+	MASSART_TIER=test $(PYTEST) -m fuzz
+
+# The fuzzers with a million inputs of each kind and all statistical tests at full length, for hours: before a release.
+soak: .venv/.peers
+	MASSART_TIER=soak MASSART_TEST_SECONDS=86400 $(PYTEST) -m "fuzz or soak"
+
+coverage: .venv/.peers
+	MASSART_TIER=test $(PYTEST) --cov --cov-report=term
 
 # The files of tests/golden, made again from the present code.
 golden: .venv/.peers
 	$(BIN)/pytest -q -n 0 tests/golden --update-golden
+
+house: .venv/.dev
+	$(BIN)/python tests/helpers/house.py
 
 # What touches BLAS or kernels, as if on other processors: on one that can only what all of its kind can, and on one
 # with AVX and more threads than cores. The names of OpenBLAS and of the C library's features are those of x86-64.
@@ -18,7 +38,7 @@ BLAS_TESTS := tests/evaluation/test_estimators.py tests/evaluation/test_interval
 	tests/evaluation/test_off_policy.py tests/evaluation/test_reward_model.py \
 	tests/kernels/test_halfspace_kernels.py tests/kernels/test_mixture_kernels.py tests/kernels/test_pool_kernels.py \
 	tests/kernels/test_ranking_kernels.py tests/kernels/test_polish_kernels.py tests/kernels/test_scoring.py \
-	tests/learners/test_batch.py tests/learners/test_experts.py tests/learners/test_bandit.py \
+	tests/learners/test_fit.py tests/learners/test_pool.py tests/learners/test_bandit.py \
 	tests/learners/test_scales.py tests/models/test_schema1.py tests/worlds/test_world_data.py \
 	tests/worlds/test_reward_data.py
 X86 := $(filter x86_64 amd64,$(shell uname -m))
@@ -29,12 +49,6 @@ test-blas: .venv/.peers
 	NUMBA_CPU_NAME=generic OPENBLAS_NUM_THREADS=1 $(if $(X86),$(OLD)) \
 		$(BIN)/pytest -n auto -q $(BLAS_TESTS)
 	OPENBLAS_NUM_THREADS=4 $(if $(AVX),OPENBLAS_CORETYPE=Sandybridge) $(BIN)/pytest -n auto -q $(BLAS_TESTS)
-
-# The fuzzers with a million inputs of each kind, for hours: on a machine that has the time, before a release.
-SOAK_TESTS := $(sort $(wildcard tests/*/test_*fuzz*.py tests/laws/test_01_*.py))
-
-soak: .venv/.peers
-	MASSART_FUZZ=1000000 MASSART_TEST_SECONDS=86400 $(BIN)/pytest -n auto -q $(SOAK_TESTS)
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
@@ -73,10 +87,6 @@ race: .venv/.peers
 		$(INSTALL) --only-binary :all: $$peer || echo "$$peer has no wheel for this platform: going on without it"; \
 	done
 	@touch $@
-
-# An edit is noticed without it: this is for measuring how long compiling takes.
-recompile:
-	find src -name '*.nb[ci]' -delete
 
 clean:
 	rm -rf .venv results .pytest_cache .mypy_cache .ruff_cache .coverage

@@ -63,9 +63,9 @@ def answers(name: str, stream: Stream, y: NDArray[np.bool_], order: NDArray[np.i
 
 def _ours(X: Any, y: NDArray[np.bool_], seed: int) -> Answers:
     """What MassartClassifier(random_state=seed).partial_fit predicts on its way, and counts in `mistakes_`."""
-    from massart.learners.pool import Experts
+    from massart.learners.pool import Pool
 
-    return np.asarray(Experts(X.shape[1], seed=seed).learn_many(X, np.where(y, 1, -1)) >= 0.0)
+    return np.asarray(Pool(X.shape[1], seed=seed).learn_many(X, np.where(y, 1, -1)) >= 0.0)
 
 
 def check(X: NDArray[np.float64], y: NDArray[np.bool_], names: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""The certificate is true at every round: honest streams, hostile points, every way to weigh rows, looks all the time.
+"""The certificate is true at every round: streams as declared, adversarial points, all ways to weight rows, many looks.
 
 A run is a stream that is exactly as declared, chosen by an adversary who sees the weights; the certificate is looked at
 after every batch. Theorem 12 (one halfspace), 13 (class weights), 14 and 16 (pools) of docs/theory.md say that the
@@ -8,14 +8,15 @@ binomial (RUNS, doubt) exceeds with probability below 1e-4.
 
 import numpy as np
 import pytest
+import tiers
 from scipy.stats import binom
 
 from massart import Halfspace, MassartClassifier, theory
 from massart.kernels.door import Rows
 from massart.kernels.learning import halfspace as kernel
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 
-RUNS, DOUBT = 400, 0.2
+RUNS, DOUBT = tiers.length(100, 400), 0.2
 MOST = int(binom.isf(1e-4, RUNS, DOUBT))
 D, GAMMA, ETA = 4, 0.5, 0.2
 LENGTHS = (1e-3, 1.0, 1e3)
@@ -56,8 +57,8 @@ def worst_evidence(learner, length, weights, seed, rounds, batch):
     return worst
 
 
-def told(intercept, length, weights, **options):
-    """A halfspace that is told the truth: the margin that counts with its constant coordinate (Theorem 15)."""
+def known(intercept, length, weights, **options):
+    """A halfspace with its true parameters: the margin that counts with its constant coordinate (Theorem 15)."""
     scaling = length if intercept == "scaled" else 1.0
     margin = GAMMA if intercept == "off" else theory.scaled_margin(GAMMA, length, scaling)
     return Halfspace(
@@ -74,9 +75,9 @@ def told(intercept, length, weights, **options):
 @pytest.mark.parametrize("weights", ["equal", "adaptive", "classes"])
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("intercept", ["off", "on", "scaled"])
-def test_a_halfspace_that_is_told_the_truth_is_contradicted_as_rarely_as_it_says(intercept, length, weights):
+def test_a_halfspace_with_true_parameters_is_contradicted_as_rarely_as_it_says(intercept, length, weights):
     hits = sum(
-        worst_evidence(told(intercept, length, weights), length, weights, seed, rounds=80, batch=4) >= 1 / DOUBT
+        worst_evidence(known(intercept, length, weights), length, weights, seed, rounds=80, batch=4) >= 1 / DOUBT
         for seed in range(RUNS)
     )
     assert hits <= MOST
@@ -88,7 +89,7 @@ def one_pair(intercept, weights, rate):
     constant = intercept == "on"
     margin = theory.scaled_margin(GAMMA, 1.0) if constant else GAMMA
     rate = theory.class_weight_noise_rate(rate, HEAVY) if weights == "classes" else rate
-    return lambda seed: Experts(D, grid=[(rate, margin, constant)], fit_intercept=True, class_weight=heavy, seed=seed)
+    return lambda seed: Pool(D, grid=[(rate, margin, constant)], fit_intercept=True, class_weight=heavy, seed=seed)
 
 
 @pytest.mark.parametrize("weights", ["equal", "adaptive", "classes"])
@@ -107,7 +108,7 @@ def test_the_default_pool_is_contradicted_as_rarely_as_it_says(intercept, length
     heavy = (1.0, HEAVY) if weights == "classes" else (1.0, 1.0)
     hits = 0
     for seed in range(RUNS):
-        pool = Experts(D, fit_intercept=intercept, class_weight=heavy, seed=seed)
+        pool = Pool(D, fit_intercept=intercept, class_weight=heavy, seed=seed)
         hits += worst_evidence(pool, length, weights, seed, rounds=40, batch=10) >= 1 / DOUBT
     assert hits <= MOST
 
@@ -124,7 +125,7 @@ def test_where_the_certificate_is_tightest_it_is_contradicted_as_rarely_as_it_sa
         one = {
             "ftrl": lambda: Halfspace(1, ETA, 1.0, fit_intercept=False),
             "fixed": lambda: Halfspace(1, ETA, 1.0, 200, fit_intercept=False),
-            "pool": lambda seed=seed: Experts(1, grid=[(ETA, 1.0, False)], fit_intercept=False, seed=seed),
+            "pool": lambda seed=seed: Pool(1, grid=[(ETA, 1.0, False)], fit_intercept=False, seed=seed),
         }[learner]()
         worst = 0.0
         for _ in range(40):
@@ -161,7 +162,7 @@ def test_mistakes_in_expectation_stay_below_the_path_bound():
     for options in ({}, {"horizon": 150}, {"optimizer": "adagrad-norm"}, {"update": "paper"}):
         gaps = []
         for seed in range(200):
-            learner, rng = told("off", 1.0, "equal", **options), np.random.default_rng(seed)
+            learner, rng = known("off", 1.0, "equal", **options), np.random.default_rng(seed)
             for _ in range(150):
                 x, sign = hostile_row(learner.weights, 1.0, rng)
                 learner.learn(x, -sign if rng.random() < ETA else sign)
@@ -178,7 +179,7 @@ def test_short_rows_keep_the_documented_margin_by_default():
     """
     rounds, rng = 2000, np.random.default_rng(0)
     counted = Halfspace(D, 0.1, theory.scaled_margin(GAMMA, 0.01))
-    bare = Experts(D, grid=[(0.1, GAMMA, False)])
+    bare = Pool(D, grid=[(0.1, GAMMA, False)])
     for learner in (counted, bare):
         for _ in range(rounds):
             x, sign = hostile_row(learner.weights, 0.01, rng)
@@ -191,7 +192,7 @@ def test_short_rows_keep_the_documented_margin_by_default():
 
 
 def test_balanced_sample_weights_blame_nobody():
-    """Weights that depend on labels break Lemma 0: honest noise .2, rows of one class rare and weighted up."""
+    """Weights that depend on labels break Lemma 0: true noise .2, rows of one class rare and weighted up."""
     rng = np.random.default_rng(0)
     X = np.zeros((4000, 2))
     X[:, 0] = np.where(rng.random(4000) < 0.1, 1.0, -1.0)
@@ -224,11 +225,11 @@ def test_coin_labels_are_found_out(margin, rounds, features):
 
 
 def test_the_lower_limit_for_the_noise_rate_is_one():
-    """Honest streams of noise .2 at margin 1/8: the limit, looked at 20 times, exceeds .2 in few of 100 runs."""
+    """Streams of noise .2 at margin 1/8: the limit, looked at 20 times, exceeds .2 in few of 100 runs."""
     above = 0
     for seed in range(100):
         rng = np.random.default_rng(seed)
-        pool = Experts(3, grid=[(p, 1 / 8, False) for p in (0.05, 0.3, 0.45)], fit_intercept=False, seed=seed)
+        pool = Pool(3, grid=[(p, 1 / 8, False) for p in (0.05, 0.3, 0.45)], fit_intercept=False, seed=seed)
         for _ in range(20):
             X = rng.normal(size=(50, 3))
             X[:, 0] = np.sign(X[:, 0]) * 0.3

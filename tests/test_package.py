@@ -1,12 +1,16 @@
 """The package as a newcomer meets it: names, weight of an import, version."""
 
+import re
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import processes
 import pytest
 
 import massart
+
+ROOT = Path(__file__).parents[1]
 
 
 def run(code):
@@ -24,8 +28,18 @@ def test_unknown_name_is_told_the_known_ones():
         massart.MassartClasifier  # noqa: B018
 
 
-def test_version_is_the_distribution_s():
+def test_the_version_is_the_same_everywhere():
+    """It is written in src/massart/__init__.py; what is not built from there says the same."""
     assert massart.__version__ == version("massart")
+    assert f"\nversion: {massart.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    released = re.findall(r"^## \[([^]]+)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert massart.__version__ in released
+
+
+def test_the_commands_of_contributing_are_there():
+    named = re.findall(r"^\| `make ([\w-]+)` \|", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE)
+    (phony,) = re.findall(r"^\.PHONY: (.*)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(named) == set(phony.split()) - {"clean"}
 
 
 @pytest.mark.parametrize("statement", ["import massart", "import massart.theory", "import massart.cli.main"])

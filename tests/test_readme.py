@@ -8,6 +8,8 @@ from pathlib import Path
 import processes
 import pytest
 
+import massart
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 PROSE = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
@@ -24,7 +26,7 @@ def test_it_installs_what_there_is_to_install():
     named = {name for extras in re.findall(r"(?:\.|whl)\[([a-z,]+)\]", README) for name in extras.split(",")}
     assert named
     assert named <= PROJECT["optional-dependencies"].keys()
-    wheel = f"massart-{PROJECT['version']}-py3-none-any.whl"
+    wheel = f"massart-{massart.__version__}-py3-none-any.whl"
     assert wheel in README
 
 

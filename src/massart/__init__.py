@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from massart.learners.classifier import MassartClassifier as MassartClassifier
     from massart.learners.halfspace import Halfspace as Halfspace
     from massart.learners.ranker import MonotoneRanker as MonotoneRanker
-    from massart.models.saving import load as load
+    from massart.models.opening import load as load
     from massart.models.saving import save as save
 
 __version__ = "0.1.0"
@@ -34,7 +34,7 @@ _HOME = {
     "MassartClassifier": "massart.learners.classifier",
     "MonotoneBandit": "massart.learners.bandit",
     "MonotoneRanker": "massart.learners.ranker",
-    "load": "massart.models.saving",
+    "load": "massart.models.opening",
     "save": "massart.models.saving",
 }
 _ROOMS = ("arena", "data", "evaluation", "theory", "worlds")

@@ -19,7 +19,7 @@ from massart.arena.checkpoints import angle_between, checkpoints, promise
 from massart.arena.wrappers import ClassifierLearner, enter
 from massart.errors import InvalidParameterError
 from massart.learners import contestants
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 
 COLUMNS = [
     *("world", "learner", "seed", "rounds", "mistakes", "clean_mistakes", "noise_rate", "margin", "dimension"),
@@ -109,10 +109,10 @@ def test_angle_is_exact_at_every_size():
 def test_chunked_race_equals_a_row_by_row_loop(name):
     world = worlds.make(name, seed=3)
     rounds = 5000  # more than one block of 4096
-    result = arena.race({"ours": halfspace(world), "pool": Experts(world.dimension, seed=5)}, world, rounds)
+    result = arena.race({"ours": halfspace(world), "pool": Pool(world.dimension, seed=5)}, world, rounds)
     by_learner = {key: [row for row in result if row["learner"] == key] for key in ("ours", "pool")}
     assert_same_as_replay(by_learner["ours"], halfspace(world), world, rounds)
-    assert_same_as_replay(by_learner["pool"], Experts(world.dimension, seed=5), world, rounds)
+    assert_same_as_replay(by_learner["pool"], Pool(world.dimension, seed=5), world, rounds)
 
 
 @pytest.mark.parametrize("name", ADAPTIVE)
@@ -277,7 +277,7 @@ def test_after_fit_the_weights_that_go_on_learning_are_the_ones_that_count():
     assert not all(agrees), "on some rows the fitted weights say something else"
 
 
-def test_promises_are_those_of_theory():
+def test_mistake_boundss_are_those_of_theory():
     world, t, T = worlds.make("masked-margin"), 3000, 20_000
     eta, gamma = world.noise_rate, world.margin
     assert promise("massart", world, T)(t) == theory.ftrl_mistake_bound(eta, gamma, t)

@@ -5,7 +5,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from test_report_rows import KINK, KINK_BOUND, made_up, row, run
+from report_rows import KINK, KINK_BOUND, made_up, row, run
 
 from massart import theory, worlds
 from massart.arena import report

@@ -1,7 +1,7 @@
 """Standings and verdicts on made-up rows, where every number can be worked out by hand."""
 
 import pytest
-from test_report_rows import CHECKPOINTS, KINK, KINK_BOUND, made_up, row, run
+from report_rows import CHECKPOINTS, KINK, KINK_BOUND, made_up, row, run
 
 from massart import theory
 from massart.arena import report

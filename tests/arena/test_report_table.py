@@ -4,8 +4,8 @@ import io
 import xml.etree.ElementTree as ET
 
 import pytest
+from report_rows import KINK_BOUND, made_up, run
 from rich.console import Console
-from test_report_rows import KINK_BOUND, made_up, run
 
 from massart.arena import Progress, Standing, report
 from massart.arena.report.live import LiveRace

@@ -1,7 +1,6 @@
 """`massart inspect`: a page about every kind of model file."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,16 +8,13 @@ from typer.testing import CliRunner
 
 from massart import MassartClassifier, MonotoneBandit, MonotoneRanker, load, save
 from massart.cli import inspect as command
-from massart.cli.inspect_page import shown
+from massart.cli.inspect_page import inspect_model, shown
 from massart.cli.main import app
 from massart.data.feature_names import find_names
 from massart.data.hashing import name_hash
 from massart.data.schema import Schema
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
-from massart.training.inspecting import inspect_model
-
-FIXTURES = sorted((Path(__file__).parents[1] / "models" / "fixtures").glob("*.massart"))
 
 
 def run(*arguments, command="inspect"):
@@ -172,19 +168,19 @@ def test_a_search_for_names_ends_early(tmp_path, monkeypatch):
 def test_a_checkpoint_says_how_far_it_got(tmp_path):
     import shutil
 
-    from massart.training import Settings, Watcher, open_training
+    from massart.training import Callbacks, Settings, open_training
     from massart.training.settings import Every
 
     (tmp_path / "a.svm").write_text("1 1:1\n-1 1:-1\n" * 500)
     kept = tmp_path / "kept"
 
-    class Copier(Watcher):
-        def measured(self, passed, rows, wrong):
+    class Copier(Callbacks):
+        def measured(self, passed, measured):
             if passed == 1:
                 shutil.copy(tmp_path / "m.massart.checkpoint", kept)
 
     settings = Settings(passes=2, holdout=10, checkpoint=Every(rows=1))
-    open_training([str(tmp_path / "a.svm")], settings, model=tmp_path / "m.massart", watcher=Copier()).run()
+    open_training([str(tmp_path / "a.svm")], settings, model=tmp_path / "m.massart", callbacks=Copier()).run()
     result = run(kept)
     assert result.exit_code == 0, result.output
     assert "a checkpoint: " in result.stdout
@@ -229,13 +225,6 @@ def test_other_kinds(tmp_path):
         save(learner, tmp_path / "alone")
         assert run(tmp_path / "alone").exit_code == 0
         assert json.loads(run(tmp_path / "alone", "--json").stdout)["error"] is None
-
-
-@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
-def test_older_schemas(path):
-    result = run(path)
-    assert result.exit_code == 0, result.output
-    assert "schema 1" in result.stdout
 
 
 def test_what_is_no_model(tmp_path):

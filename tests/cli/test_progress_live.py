@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from massart.cli.outlets import Outlet
+from massart.cli.process import Outlet
 from massart.cli.progress_live import LiveProgress
 from massart.data.chunk import Position, RowError
 from massart.training import Settings
-from massart.training.progress import Progress
-from massart.training.pupil import Pupil
+from massart.training.chunk_trainer import ChunkTrainer
+from massart.training.progress import Measured, Progress
 
 
 class Clock:
@@ -26,15 +26,15 @@ def drawn():
     """(view, training, clock, what the view draws now)."""
     clock, console = Clock(), Console(file=io.StringIO(), width=120)
     view = LiveProgress(console, Outlet(io.TextIOWrapper(io.BytesIO())), "massart train", clock)
-    pupil = Pupil(Settings())
-    pupil.make_room(3, grows=True)
+    trainer = ChunkTrainer(Settings())
+    trainer.make_room(3)
     training = SimpleNamespace(
         reader=SimpleNamespace(
             part=0.0, fraction=lambda: training.reader.part, sources=[SimpleNamespace(name="a.svm", size=4_000_000)]
         ),
         progress=Progress(),
         settings=Settings(passes=2),
-        pupil=pupil,
+        trainer=trainer,
     )
 
     def draw():
@@ -59,13 +59,13 @@ def test_speed_errors_and_the_time_that_is_left(drawn):
     assert "20.00%" in text
     clock.now += 2.0
     training.progress.weight, training.progress.wrong, training.progress.learned = 10_000.0, 1500.0, 10_000
-    training.progress.flaws, training.progress.weight_positive = {"index 0": 3}, 7500.0
+    training.progress.row_errors, training.progress.weight_positive = {"index 0": 3}, 7500.0
     text = draw()
     assert "15.00%" in text
     assert "recent 10.00%" in text
     assert "bound  says nothing yet: no round has been learned" in text
     assert "best constant 25.00%" in text
-    assert "3 rows with flaws" in text
+    assert "3 rows with errors" in text
 
 
 def test_a_training_that_goes_on_counts_only_its_own_time(drawn):
@@ -97,9 +97,9 @@ def test_what_is_said_stays_above(drawn):
     view, _, _, _ = drawn
     with view._console.capture() as text:
         for line in range(30):
-            view.flaw(RowError("a.svm", line + 1, 3, "index 0 [bold]"))
+            view.row_error(RowError("a.svm", line + 1, 3, "index 0 [bold]"))
         view.note("[red]look[/red]")
-        view.measured(2, 50, 5)
+        view.measured(2, Measured(50, 5))
     lines = text.get().splitlines()
     assert len(lines) == 10 + 1 + 1 + 1
     assert lines[0] == "massart train: a.svm, line 1, column 3: index 0 [bold]; the row is left out"

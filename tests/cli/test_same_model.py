@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from massart.cli.main import app
 from massart.data.hashing import name_hash
-from massart.models.opening import open_any
+from massart.models.opening import open_model
 
 ROWS, WIDTH = 600, 80
 POOL, ONE = (), ("--noise-rate", "0.15", "--margin", "0.02")
@@ -112,7 +112,7 @@ def train(model, *arguments, given=None):
     assert result.exit_code == 0, result.output
     summary = json.loads(result.stdout)
     assert (summary["rows"], summary["flawed"]) == (ROWS, 0)
-    opened = open_any(model)
+    opened = open_model(model)
     weights = opened.weights[0]
     if opened.reading.bits is None:
         assert weights.size == WIDTH + 1
@@ -241,7 +241,7 @@ def test_crossings(tmp_path, learner, bits):
         command = ["train", str(path), "-f", str(tmp_path / "m"), "-b", str(bits), "--json", *crossing, *learner]
         result = CliRunner().invoke(app, command)
         assert result.exit_code == 0, result.output
-        found.append((open_any(tmp_path / "m").weights[0], json.loads(result.stdout)["mistakes"]))
+        found.append((open_model(tmp_path / "m").weights[0], json.loads(result.stdout)["mistakes"]))
     (crossed, mistakes), (by_hand, own_mistakes) = found
     assert mistakes == own_mistakes
     assert np.count_nonzero(crossed) > (100 if bits == 8 else 800)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from massart import load
 from massart.cli.main import app
-from massart.cli.progress_table import HEADER, Pace
+from massart.cli.progress import HEADER, Pace
 from massart.errors import InvalidParameterError
 
 RNG = np.random.default_rng(0)
@@ -235,7 +235,7 @@ def test_going_on_and_refusing_to_go_on(rows, tmp_path):
         (["--holdout", "none.svm"], "none.svm does not exist"),
         (["-i", "none.massart"], "none.massart does not exist"),
         (["--format", "xml"], "`--format xml`: choose one of auto"),
-        (["-b", "40"], "bits=40"),
+        (["-b", "40"], "`-b 40`: give a whole number"),
         (["-P", "0"], "progress '0'"),
         (["-P", "1.0"], "progress '1.0'"),
         (["--seed", "-1"], "seed=-1"),

@@ -282,7 +282,7 @@ def test_on_a_terminal_progress_is_redrawn_in_place(rows, tmp_path):
     os.close(leader)
     assert process.returncode == 0
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
-    shows = ("rows/s", "MB/s", "error", "recent", "best constant", "bound", "left", "rows with flaws", "rows.svm")
+    shows = ("rows/s", "MB/s", "error", "recent", "best constant", "bound", "left", "rows with errors", "rows.svm")
     for words in shows:
         assert words in text, words
     assert "average  since" not in text

@@ -2,7 +2,7 @@
 
 `pytest tests/golden --update-golden` (or `make golden`) writes the files again; look at the difference before you
 commit it. Models are compared byte for byte. Numbers of races come from `exp`, `log` and sums of NumPy, whose last
-digit depends on the processor: see `snapshots.differences`.
+digit depends on the processor: see `golden_text.differences`.
 """
 
 import hashlib
@@ -10,10 +10,10 @@ import json
 import zipfile
 from pathlib import Path
 
+import golden_text
 import numpy as np
 import pytest
-import snapshots
-import trainings
+from golden_trainings import TRAININGS, write_data
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -58,11 +58,11 @@ def golden(request):
 
 
 def exact(golden, found):
-    return [] if golden == found else snapshots.differences(golden, found) or ["in the last digits"]
+    return [] if golden == found else golden_text.differences(golden, found) or ["in the last digits"]
 
 
 def same_words(golden, found):
-    return [] if snapshots.help_words(golden) == snapshots.help_words(found) else exact(golden, found)
+    return [] if golden_text.help_words(golden) == golden_text.help_words(found) else exact(golden, found)
 
 
 def contents(path, *left_out):
@@ -73,13 +73,13 @@ def contents(path, *left_out):
     return json.dumps({**whole, "arrays": arrays, "header": header}, indent=1, ensure_ascii=False) + "\n"
 
 
-@pytest.mark.parametrize("name", trainings.TRAININGS)
+@pytest.mark.parametrize("name", TRAININGS)
 def test_models(name, golden, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    trainings.write_data(tmp_path)
-    massart("train", *trainings.TRAININGS[name], "-f", "model.massart", "-p", "answers.txt", "--scores", "--quiet")
+    write_data(tmp_path)
+    massart("train", *TRAININGS[name], "-f", "model.massart", "-p", "answers.txt", "--scores", "--quiet")
     golden(f"models/{name}.json", contents(tmp_path / "model.massart"), exact)
-    data = trainings.TRAININGS[name][0]
+    data = TRAININGS[name][0]
     later = massart("predict", "model.massart", data, "--scores")
     answers = {"while training": Path("answers.txt").read_text(), "afterwards": later}
     digests = {which: hashlib.sha256(text.encode()).hexdigest() for which, text in answers.items()}
@@ -125,9 +125,9 @@ def test_race(kind, golden, tmp_path, monkeypatch):
     rows = [row for row in rows if row["rounds"] in (1, 10, 100, 1000, int(ROUNDS[kind]))]
     for world in dict.fromkeys(row["world"] for row in rows):
         lines = "".join(json.dumps(row) + "\n" for row in rows if row["world"] == world)
-        golden(f"races/{world}.jsonl", lines, snapshots.differences)
-    golden(f"races/{kind}.table.txt", table, snapshots.differences)
-    golden(f"pages/{kind}.txt", snapshots.page_text(Path("race.html").read_text("utf-8")), snapshots.differences)
+        golden(f"races/{world}.jsonl", lines, golden_text.differences)
+    golden(f"races/{kind}.table.txt", table, golden_text.differences)
+    golden(f"pages/{kind}.txt", golden_text.page_text(Path("race.html").read_text("utf-8")), golden_text.differences)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -136,15 +136,15 @@ def test_help(command, golden):
 
 
 def test_interface(golden):
-    golden("interface.txt", snapshots.interface(), exact)
+    golden("interface.txt", golden_text.interface(), exact)
 
 
 def test_a_difference_is_seen():
-    assert snapshots.differences("a 1.5 b\n", "a 1.5 b\n") == []
-    assert snapshots.differences('{"x": 0.12345678912}\n', '{"x": 0.12345678913}\n') == []
-    assert snapshots.differences('{"x": 0.12345678}\n', '{"x": 0.12345778}\n')
-    assert snapshots.differences("13 mistakes, .290\n", "13 mistakes, .291\n") == []
-    assert snapshots.differences("13 mistakes\n", "14 mistakes\n")
-    assert snapshots.differences("a\n", "a\nb\n")[-1] == "+b"
-    assert snapshots.differences("one 1.5\n", "two 1.5\n")
-    assert snapshots.page_text("<h2>A</h2><script>1<2</script><tr><td>b<td>c</tr>") == "## A\n| b | c\n"
+    assert golden_text.differences("a 1.5 b\n", "a 1.5 b\n") == []
+    assert golden_text.differences('{"x": 0.12345678912}\n', '{"x": 0.12345678913}\n') == []
+    assert golden_text.differences('{"x": 0.12345678}\n', '{"x": 0.12345778}\n')
+    assert golden_text.differences("13 mistakes, .290\n", "13 mistakes, .291\n") == []
+    assert golden_text.differences("13 mistakes\n", "14 mistakes\n")
+    assert golden_text.differences("a\n", "a\nb\n")[-1] == "+b"
+    assert golden_text.differences("one 1.5\n", "two 1.5\n")
+    assert golden_text.page_text("<h2>A</h2><script>1<2</script><tr><td>b<td>c</tr>") == "## A\n| b | c\n"

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
-from oracle import Pool
+from oracle import Pool as OraclePool
 
 from massart.errors import InvalidDataError
 from massart.kernels.door import Rows
@@ -14,9 +14,8 @@ from massart.kernels.learning import halfspace, mixture
 from massart.kernels.learning import pool as kernel
 from massart.kernels.learning import simd as lanes
 from massart.kernels.learning.halfspace import ETA
-from massart.learners.halfspace import Halfspace
-from massart.learners.pool import Experts
-from massart.learners.rules import initial_state
+from massart.learners.halfspace import Halfspace, initial_state
+from massart.learners.pool import Pool
 
 RATES, MARGINS = (0.05, 0.3), (1 / 2, 1 / 8)  # large margins: rounding grows slowly
 GRID = [(rate, margin, constant) for constant in (True, False) for rate in RATES for margin in MARGINS]
@@ -127,8 +126,8 @@ def test_kernel_follows_the_oracle_with_class_weights_and_another_constant(
 def follow(X, y, c, told):
     """A pool and the oracle learn the same rows; all that they remember agrees after each of them."""
     rows, width = X.shape
-    pool = Experts(width, grid=GRID, **told)
-    oracle = Pool(
+    pool = Pool(width, grid=GRID, **told)
+    oracle = OraclePool(
         width,
         GRID,
         normalize=told["normalize"],
@@ -156,7 +155,7 @@ def test_full_matrix_is_updated_every_sixteenth_time_after_two_thousand():
     rng = np.random.default_rng(1)
     rows, checks = 2400, {1, 1999, 2000, 2001, 2015, 2016, 2017, 2032, 2400}
     X, y = rng.normal(size=(rows, 2)), rng.choice([-1.0, 1.0], size=rows)
-    pool, oracle = Experts(2, grid=GRID), Pool(2, GRID)
+    pool, oracle = Pool(2, grid=GRID), OraclePool(2, GRID)
     updates = 0
     for t in range(rows):
         before = pool._F.copy()
@@ -179,7 +178,7 @@ def test_plain_columns_are_halfspaces(width, told, grid, normalize, weighted):
     """The same FTRL, the same sums for the certificate: with the constant or without, weights of rows and of labels."""
     grid = {"constant": CONSTANT, "homogeneous": HOMOGENEOUS, "both": GRID}[grid]
     X, y, c = stream(11, 100, width, weighted=weighted)
-    pool = Experts(width, grid=grid, normalize=normalize, **told)
+    pool = Pool(width, grid=grid, normalize=normalize, **told)
     average = pool.new_average()
     learn(pool, X, y, c, average)
     summed, weight = pool.summed(average)
@@ -247,17 +246,17 @@ def test_the_same_rows_in_any_form_give_the_same_bits(batch, intercept, normaliz
     X, y, c = batch
     c = c if weighted else np.ones_like(c)
     told = {"grid": GRID, "fit_intercept": intercept, "normalize": normalize}
-    one = Experts(X.shape[1], **told)
+    one = Pool(X.shape[1], **told)
     average = one.new_average()
     scores = np.concatenate([learn(one, X[t : t + 1], y[t : t + 1], c[t : t + 1], average) for t in range(len(y))])
     for name, form in forms(X).items():
-        many = Experts(X.shape[1], **told)
+        many = Pool(X.shape[1], **told)
         own = many.new_average()
         assert np.array_equal(learn(many, form, y, c, own), scores), name
         assert bits(many) == bits(one), name
         assert np.array_equal(own, average), name
     if not weighted:
-        many = Experts(X.shape[1], **told)
+        many = Pool(X.shape[1], **told)
         many.learn_many(X, y)
         assert bits(many) == bits(one)
 
@@ -270,13 +269,13 @@ def test_rows_of_any_number_of_non_zeros(width):
     for t in range(300):
         X[t, rng.choice(width, size=t % 10, replace=False)] = rng.normal(size=t % 10)
     y = rng.choice([-1.0, 1.0], size=300)
-    dense, sparse, oracle = Experts(width), Experts(width), Experts(width)
+    dense, sparse, oracle = Pool(width), Pool(width), Pool(width)
     assert np.array_equal(learn(dense, X, y, np.ones(300)), learn(sparse, sp.csr_matrix(X), y, np.ones(300)))
     assert bits(dense) == bits(sparse)
     order = np.arange(300, dtype=np.uint64)[::-1].copy()
     oracle.learn_rows(Rows.of(X), y.astype(np.int8), order=order)
     for form in (sp.csr_matrix(X), np.asfortranarray(X)):
-        other = Experts(width)
+        other = Pool(width)
         other.learn_rows(Rows.of(form), y.astype(np.int8), order=order)
         assert bits(other) == bits(oracle)
 
@@ -286,7 +285,7 @@ def test_rows_of_any_number_of_non_zeros(width):
 def test_a_row_that_is_not_sound_changes_nothing(bad, width):
     X, y, c = stream(3, 60, width)
     for form in (np.ascontiguousarray, np.asfortranarray):
-        pool = Experts(width)
+        pool = Pool(width)
         learn(pool, form(X[:50]), y[:50], c[:50])
         before, average = bits(pool), pool.new_average()
         spoiled = X[50:].copy()
@@ -305,7 +304,7 @@ def test_a_row_that_is_not_sound_changes_nothing(bad, width):
         assert bits(pool) == before
         assert not average.any()
         learn(pool, form(X[50:]), y[50:], c[50:])
-        untroubled = Experts(width)
+        untroubled = Pool(width)
         learn(untroubled, X, y, c)
         assert bits(pool) == bits(untroubled)
 
@@ -320,7 +319,7 @@ def test_the_kernel_returns_the_place_of_the_first_row_that_is_not_sound(normali
     rows = (X.reshape(-1), every, every[:0])
     if sparse:
         rows = (csr.data, csr.indices.astype(np.uint32), csr.indptr.astype(np.uint32))
-    pool, answers = Experts(5, normalize=normalize), np.empty(30)
+    pool, answers = Pool(5, normalize=normalize), np.empty(30)
     state = (pool._W, pool._V, pool._F, pool._C, pool._S, pool._M, pool._t)
     batch = (30, np.arange(29, -1, -1, dtype=np.uint64), y.astype(np.int8), c)
     assert kernel.learn_pool(rows, batch, np.uint64(0), pool._how, state, np.empty((0, 0)), answers) == place
@@ -334,8 +333,8 @@ def test_experts_that_scale_features_do_not_care_for_their_scale(width, intercep
     bits, divided."""
     X, y, c = stream(8, 400, width)
     factor = 2.0 ** np.random.default_rng(9).integers(-40, 41, size=width)
-    plain = Experts(width, fit_intercept=intercept)
-    scaled = Experts(width, fit_intercept=intercept, intercept_scaling=scaling)
+    plain = Pool(width, fit_intercept=intercept)
+    scaled = Pool(width, fit_intercept=intercept, intercept_scaling=scaling)
     learn(plain, X, y, c)
     learn(scaled, X * factor, y, c)
     back = np.append(factor, scaling)
@@ -363,7 +362,7 @@ def test_features_that_change_their_size_leave_numbers(size):
         rows[:, :5] = X
         rows[:, 2] *= size
         rows[::3, 2] /= size
-        pool = Experts(width)
+        pool = Pool(width)
         assert np.isfinite(learn(pool, rows, y, c)).all()
         assert all(np.isfinite(array).all() for array in pool.arrays().values())
         assert np.isfinite(pool.leaders()).all()

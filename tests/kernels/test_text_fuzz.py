@@ -12,15 +12,16 @@ from pathlib import Path
 import numpy as np
 import processes
 import pytest
+import tiers
 from fuzz_check import shrunk
 from fuzz_corpus import Input, inputs
 
 PARTS = 8  # so that several processes share the work
-COUNT = max(100_000, 2 * int(os.environ.get("MASSART_FUZZ", "20000"))) // PARTS  # of two kinds, svmlight and VW
+COUNT = max(100_000, 2 * tiers.FUZZ) // PARTS  # of two kinds, svmlight and VW
 SECONDS = 60.0 / PARTS
 CHECKED = max(3_000, COUNT // 10)  # inputs of each part that are run again with bounds checking
 PATIENCE = 2.0 / 3.0 * processes.TEST_LIMIT  # seconds, compiling included, before a run counts as hanging
-PROGRAM = Path(__file__).with_name("fuzz_check.py")
+PROGRAM = processes.HELPERS / "fuzz_check.py"
 
 
 def run(progress: Path, *arguments: object, **environment: str) -> dict[str, float]:

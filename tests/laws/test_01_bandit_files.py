@@ -10,6 +10,7 @@ import numpy as np
 import processes
 import pytest
 import scipy.sparse as sp
+import tiers
 
 from massart import MonotoneBandit, MonotoneRanker, load, save
 from massart.errors import InvalidDataError, MassartError, ModelFileError
@@ -18,7 +19,7 @@ from massart.kernels.ranking_door import CheckedArms, CheckedRound, check_arms
 from massart.kernels.ranking_state import RankingState
 from massart.models.model_file import write_model
 
-COUNT = int(os.environ.get("MASSART_FUZZ", "20000"))
+COUNT = tiers.FUZZ
 CHECKED = min(COUNT, 2_000)  # with bounds checking
 FILES = 300  # written and opened, of each kind
 D = 3

@@ -12,22 +12,23 @@ import pytest
 from scipy import sparse
 
 import massart
-from massart import MassartClassifier
+from massart import MassartClassifier, MonotoneBandit, MonotoneRanker
+from massart.data import Decision, DecisionBatch
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError, ModelFileError
 from massart.kernels.door import FiniteRows, Rows
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
+from massart.learners.reference.policies import registry
 from massart.models.model_file import read_model, write_model
-from massart.models.opening import open_any
-from massart.models.saving import learner_from, model_of
-from massart.training.predicting import predict_file
+from massart.models.opening import learner_from, model_of, open_model
+from massart.training.predict import predict_file
 from massart.training.start import open_training
 
 LEARNERS = {
     "halfspace": lambda: Halfspace(4, 0.1, 0.1),
-    "pool": lambda: Experts(4),
+    "pool": lambda: Pool(4),
     "drifting": lambda: Drifting(4, 50),
 }
 ROWS = np.arange(20.0).reshape(5, 4) - 9.0
@@ -77,7 +78,7 @@ def test_weights_of_another_shape(trained, tmp_path, shape):
     write_model(model, kind, meta, arrays | {"batch_weights": np.zeros(shape)})
     for opened in (
         lambda: predict_file(model, [str(table)], tmp_path / "answers", scores=True),
-        lambda: open_any(model),
+        lambda: open_model(model),
     ):
         with pytest.raises(ModelFileError):
             opened()
@@ -152,6 +153,70 @@ def test_a_sparse_matrix_with_an_index_outside(form):
     classifier = MassartClassifier(random_state=0).partial_fit(np.eye(6)[:, :5], y, classes=[0, 1])
     with pytest.raises(InvalidDataError):
         classifier.predict(forged_sparse(form))
+
+
+def put_together(form: str, **parts: object) -> sparse.spmatrix:
+    """A sparse matrix with parts that SciPy does not look at again."""
+    X = sparse.csr_matrix(np.eye(6, 5)).asformat(form)
+    for name, part in parts.items():
+        setattr(X, name, part)
+    return X
+
+
+def lists(*rows: object) -> np.ndarray:
+    found = np.empty(len(rows), dtype=object)
+    found[:] = rows
+    return found
+
+
+ONE = [[1.0]] * 6
+PUT_TOGETHER = {
+    "lil, more values than columns": lambda: put_together("lil", data=lists([1.0] * 100_000, *ONE[1:])),
+    "lil, fewer values than columns": lambda: put_together("lil", data=lists([], *ONE[1:])),
+    "lil, few rows": lambda: put_together("lil", rows=lists([0]), data=lists([1.0])),
+    "lil, an index outside": lambda: put_together("lil", rows=lists([10**6], *[[0]] * 5)),
+    "lil, words": lambda: put_together("lil", rows=lists(["a"], *[[0]] * 5)),
+    "lil, no lists": lambda: put_together("lil", rows=lists(None, *[[0]] * 5)),
+    "dia, few offsets": lambda: put_together("dia", data=np.ones((50, 5)), offsets=np.zeros(1, np.int32)),
+    "dia, no table": lambda: put_together("dia", data=np.ones(5)),
+    "csr, indices with fractions": lambda: put_together("csr", indices=np.arange(5.0), indptr=np.arange(7.0)),
+    "csr, objects for indices": lambda: put_together("csr", indices=np.arange(5).astype(object)),
+    "csr, no sign": lambda: put_together("csr", indices=np.full(5, 2**64 - 1, np.uint64)),
+    "csr, lists": lambda: put_together("csr", indices=[0] * 5, data=[1.0] * 5),
+    "csr, nothing": lambda: put_together("csr", data=None),
+    "csc, few indices": lambda: put_together("csc", indices=np.zeros(1, np.int32)),
+    "coo, few rows": lambda: put_together("coo", coords=(np.zeros(1, np.int32), np.arange(5))),
+    "coo, fractions": lambda: put_together("coo", coords=(np.arange(5), np.arange(5) + 0.5)),
+}
+
+
+@pytest.mark.parametrize("name", PUT_TOGETHER)
+def test_sparse_matrices_of_parts_that_do_not_fit_together(name):
+    """SciPy reads and writes outside of its memory where it turns the first ones into CSR or dense arrays."""
+    X, y = PUT_TOGETHER[name](), [0, 1, 0, 1, 0, 1]
+    classifier = MassartClassifier(random_state=0).partial_fit(np.eye(6)[:, :5], y, classes=[0, 1])
+    ranker, policy = MonotoneRanker(), registry.make("linucb", dimension=5, arms=6)
+    for use in (
+        lambda: MassartClassifier().fit(X, y),
+        lambda: MassartClassifier().partial_fit(X, y, classes=[0, 1]),
+        lambda: classifier.predict(X),
+        lambda: Pool(5).learn_many(X, [1] * 6),
+        lambda: MonotoneBandit().choose(X),
+        lambda: ranker.learn(X, np.ones(6)),
+        lambda: ranker.fit(X, np.ones(6), np.zeros(6)),
+        lambda: policy.choose(X),
+        lambda: DecisionBatch.of([Decision(X, 0, 0.5, 1.0)]),
+    ):
+        with pytest.raises(InvalidDataError):
+            use()
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr", "coo", "lil", "dok", "dia"])
+def test_every_form_of_a_sparse_matrix_is_the_same_matrix(form):
+    X, y = sparse.random(60, 5, density=0.4, random_state=0, format="csr"), np.arange(60) % 2
+    first, other = (MassartClassifier(0.1, 0.1, random_state=0).fit(rows, y) for rows in (X, X.asformat(form)))
+    assert np.array_equal(first.coef_, other.coef_)
+    assert np.array_equal(first.decision_function(X), first.decision_function(X.asformat(form)))
 
 
 @pytest.mark.parametrize("change", ["descending", "beyond", "negative"])

@@ -6,13 +6,13 @@
 import json
 import os
 import sys
-from pathlib import Path
 
 import processes
 import pytest
+import tiers
 
-FORGERIES = int(os.environ.get("MASSART_FUZZ", "20000"))
-FORGER = Path(__file__).with_name("model_forger.py")
+FORGERIES = tiers.FUZZ
+FORGER = processes.HELPERS / "model_forger.py"
 KINDS = 10
 PARTS = 4
 CHECKED = 2_000  # forgeries with bounds checked

@@ -14,16 +14,17 @@ from pathlib import Path
 
 import processes
 import pytest
+import tiers
 from reader_corpus import SUFFIXES, inputs, whole
 
-COUNT = int(os.environ.get("MASSART_FUZZ", "20000"))
+COUNT = tiers.FUZZ
 KINDS = {form: form for form in SUFFIXES}  # forms of one kind
 KINDS |= {"arrow-stream": "arrow", "gzip": "compressed", "zstd": "compressed", "bz2": "compressed"}
 KINDS |= {form: "log" for form in SUFFIXES if form.startswith("log")}
 FORMS = Counter(KINDS.values())
 CHECKED = max(2_000, COUNT // 10)
 PATIENCE = 560.0 + COUNT / 20  # seconds before a run counts as hanging
-PROGRAM = Path(__file__).with_name("reader_fuzz.py")
+PROGRAM = processes.HELPERS / "reader_fuzz.py"
 
 
 def run(folder: Path, kind: str, count: int, *more: str, **environment: str) -> dict:

@@ -7,7 +7,7 @@ from massart import MassartClassifier, load, save
 from massart.errors import MassartError, ModelFileError
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 
 X = np.random.default_rng(0).normal(size=(80, 3))
 Y = np.where(X[:, 0] > 0, 1, -1)
@@ -22,7 +22,7 @@ def learned(model):
 
 MODELS = {
     "halfspace": lambda: Halfspace(3, 0.1, 0.1),
-    "pool": lambda: Experts(3),
+    "pool": lambda: Pool(3),
     "drifting": lambda: Drifting(3, 20),
     "told": lambda: MassartClassifier(0.1, 0.1),
     "default": lambda: MassartClassifier(random_state=0),

@@ -15,7 +15,7 @@ from massart.kernels.learning import halfspace, mixture, pool
 from massart.learners import drift
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
-from massart.learners.pool import Experts, expert_grid
+from massart.learners.pool import Pool, expert_grid
 
 ROUNDS = 400
 REPEATS = 6
@@ -153,7 +153,7 @@ def test_pools(horizon, scaled, width):
     for margin in (None, 1e-50, 1.0) * REPEATS:
         own = options(rng, scaled)
         own |= {"grid": expert_grid(None, margin, fit_intercept=own["fit_intercept"]), "seed": int(rng.integers(99))}
-        learner = Experts(width, **own) if horizon is None else Drifting(width, horizon, **own)
+        learner = Pool(width, **own) if horizon is None else Drifting(width, horizon, **own)
         live(learner, rng, scaled, width)
 
 
@@ -228,7 +228,7 @@ def test_ever_more_projections(tmp_path):
 
 
 @pytest.mark.parametrize("normalize", [True, False])
-@pytest.mark.parametrize("make", [lambda **own: Halfspace(2, 0.1, 0.1, **own), lambda **own: Experts(2, **own)])
+@pytest.mark.parametrize("make", [lambda **own: Halfspace(2, 0.1, 0.1, **own), lambda **own: Pool(2, **own)])
 def test_what_the_door_lets_pass_no_kernel_refuses(make, normalize):
     """The longest rows there may be, with the largest constant: else a batch would end half way."""
     longest = 1e154 if normalize else 1e50

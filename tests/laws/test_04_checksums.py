@@ -1,19 +1,19 @@
 """Law 4: every command verifies checksums before it answers."""
 
 import json
-import os
 import shutil
 import struct
 import zipfile
 
 import numpy as np
 import pytest
+import tiers
 from command_cases import massart, run, save_kinds, stopped_training, trained, write_svmlight
 
 from massart import load
 from massart.data import Decision, write_decisions
 
-FLIPS = max(40, int(os.environ.get("MASSART_FUZZ", "20000")) // 100)  # of each file; they go to its commands in turn
+FLIPS = max(40, tiers.FUZZ // 100)  # of each file; they go to its commands in turn
 
 
 @pytest.fixture(scope="module")

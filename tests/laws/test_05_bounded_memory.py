@@ -20,7 +20,7 @@ from massart.data.schema import MOST_COLUMNS
 STATED = most_unpacked(0) + (1 << 28)  # bytes, and
 TIMES = 16  # the size of the file
 ADDRESSES = 6 << 30  # bytes of address space: more than is stated, less than the attacks ask for
-PROGRAM = Path(__file__).with_name("reader_runs.py")
+PROGRAM = processes.HELPERS / "reader_runs.py"
 
 
 def ended(path: Path) -> dict:

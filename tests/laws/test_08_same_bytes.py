@@ -24,7 +24,7 @@ import numpy as np
 from scipy import sparse
 from massart import Halfspace, MassartClassifier, MonotoneBandit, MonotoneRanker, save
 from massart.learners.drift import Drifting
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 
 dense_only = "dense-only" in sys.argv  # every form of rows is compiled on its own
 folder = pathlib.Path(tempfile.mkdtemp())
@@ -63,7 +63,7 @@ for name, told in {
     keep(name, learner)
 many, labels = data(600, 70)
 for name, X, target in (("few features", few, y), ("many features", sparse.csr_matrix(many), labels))[: 2 - dense_only]:
-    for kind, options in ((Experts, {}), (Drifting, {"horizon": 9})):
+    for kind, options in ((Pool, {}), (Drifting, {"horizon": 9})):
         learner = kind(X.shape[1], **options)
         learner.learn_many(X, target)
         keep(f"{kind.__name__}, {name}", learner)
@@ -116,9 +116,9 @@ GOLDEN = {
     "paper": "4342e8991f4deedc",
     "paper, horizon": "61af3d7d663ad8e8",
     "class weights": "a834a7dac3b3b6a7",
-    "Experts, few features": "07470177131518b4",
+    "Pool, few features": "07470177131518b4",
     "Drifting, few features": "480ae10435b3ad8d",
-    "Experts, many features": "48406733264bf17a",
+    "Pool, many features": "48406733264bf17a",
     "Drifting, many features": "5529611c593f42a8",
     "weighted": "864e11f61f63399e",
     "fit": "5e4ab09b608809e2",

@@ -9,7 +9,7 @@ from scipy import sparse
 from massart import MassartClassifier, load, save
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 
 WIDTH, ROWS = 20, 2000
 X = np.random.default_rng(0).normal(size=(ROWS, WIDTH))
@@ -19,7 +19,7 @@ THREADS, TIMES = 4, 25
 LEARNERS = {
     "halfspace": lambda: Halfspace(WIDTH, 0.1, 0.1),
     "paper": lambda: Halfspace(WIDTH, 0.1, 0.1, update="paper"),
-    "pool": lambda: Experts(WIDTH),
+    "pool": lambda: Pool(WIDTH),
     "drifting": lambda: Drifting(WIDTH, 100),
 }
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import shutil
 import stat
 import sys
@@ -247,20 +248,28 @@ def test_who_may_own_and_write():
 # Freshness.
 
 
-def test_an_edit_anywhere_in_what_a_kernel_takes_compiles_it_again(tmp_path):
+def test_an_edit_of_a_shared_file_compiles_again_what_takes_functions_from_it(tmp_path):
     copy = tmp_path / "massart"
     shutil.copytree(Path(massart.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     place = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     code = (
-        "import numpy as np; from massart.kernels.parsing.murmur import vw_hash;"
-        "print(vw_hash(np.frombuffer(b'wordword', np.uint8), np.uint64(0), np.uint64(8), np.uint32(7)))"
+        "import numpy as np; from massart.kernels.parsing.murmur import short_murmur3;"
+        "print(short_murmur3(np.frombuffer(b'word' * 8, np.uint8), np.uint64(0), np.uint64(8), np.uint32(7)))"
     )
-    first, second = python(code + COUNT, **place), python(code + COUNT, **place)
-    assert "compiled 0" not in first.stdout
-    assert "compiled 0" in second.stdout
-    words = copy / "kernels" / "words.py"  # murmur.py takes load_word from there
-    words.write_text(words.read_text() + "\n# edited\n")
-    assert python(code + COUNT, **place).stdout == first.stdout
+    first, second = (python(code + COUNT, **place).stdout for _ in range(2))
+    assert "compiled 0" not in first
+    assert "compiled 0" in second
+    shared = copy / "kernels" / "parsing" / "swar.py"  # murmur.py takes load_word from there
+    source = shared.read_text()
+    inverted, places = re.subn(r"return (builder\.load\(.*\))", r"return builder.not_(\1)", source)
+    assert places == 1
+    shared.write_text(inverted)
+    edited, again = (python(code + COUNT, **place).stdout for _ in range(2))
+    assert edited.splitlines()[1:] == first.splitlines()[1:], "as many are compiled as at first"
+    assert edited.splitlines()[0] != first.splitlines()[0] == second.splitlines()[0], "with another result"
+    assert again.splitlines() == [edited.splitlines()[0], "compiled 0"]
+    shared.write_text(source)
+    assert python(code + COUNT, **place).stdout == first
 
 
 def test_bounds_checking_has_kernels_of_its_own(tmp_path):
@@ -296,16 +305,16 @@ def test_the_first_training_says_that_it_compiles_and_counts_it_apart(tmp_path):
 def test_a_quiet_command_passes_on_warnings_only(capsys):
     import logging
 
-    from massart.cli.start import speaking
+    from massart.cli.process import with_log
 
     def fit(quiet):
         log = logging.getLogger("massart")
         log.info("compiling")
         log.warning("not kept")
 
-    speaking(fit)(quiet=True)
+    with_log(fit)(quiet=True)
     assert capsys.readouterr().err == "massart fit: not kept\n"
-    speaking(fit)(quiet=False)
+    with_log(fit)(quiet=False)
     assert capsys.readouterr().err == "massart fit: compiling\nmassart fit: not kept\n"
 
 

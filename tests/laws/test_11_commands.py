@@ -6,6 +6,7 @@ import subprocess
 
 import processes
 import pytest
+import tiers
 from command_cases import COMMAND, massart, run, save_kinds
 from forged_headers import VALUES, forgeries, parts_of, write_forged
 
@@ -13,7 +14,7 @@ from massart import theory
 from massart.arena import sweep
 from massart.errors import InvalidParameterError, MassartError
 
-FUZZ = int(os.environ.get("MASSART_FUZZ", "20000"))
+FUZZ = tiers.FUZZ
 EVERY = max(1, 20_000 * 7 // FUZZ)  # of the forged headers, one in so many
 KINDS = ("pool", "known", "horizon", "checkpoint", "three", "bandit", "ranker")
 

@@ -16,7 +16,7 @@ from massart.kernels.door import Rows
 from massart.learners import contestants
 from massart.learners.drift import Drifting
 from massart.learners.multiclass import OneVsRest
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 from massart.learners.reference.policies import registry
 
 D, ARMS = 4, 3
@@ -185,7 +185,7 @@ CASES = {
     "classifier, fitted": (lambda: classifier(fitted=False).fit(*rows()), go_on_classifier),
     "halfspace": (lambda: learned(Halfspace(D, 0.1, 0.05)), go_on_learner),
     "halfspace, paper": (lambda: learned(Halfspace(D, 0.1, 0.05, 1000, update="paper")), go_on_learner),
-    "experts": (lambda: learned(Experts(D)), go_on_learner),
+    "experts": (lambda: learned(Pool(D)), go_on_learner),
     "drifting": (lambda: learned(Drifting(D, 500)), go_on_learner),
     "one against the rest": (several, go_on_several),
     "ranker": (ranker, go_on_ranker),

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import choice_forging as forging
 import processes
+import tiers
 
-COUNT = int(os.environ.get("MASSART_FUZZ", "20000"))
+COUNT = tiers.FUZZ
 CHECKED = min(COUNT, 3_000)
 
 

@@ -13,7 +13,7 @@ from forged_choices import changed
 
 from massart import Choice, MonotoneBandit, load, save
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.learners.keys import key_path
+from massart.models.keys import key_path
 
 D, ARMS = 4, 3
 KINDS = {

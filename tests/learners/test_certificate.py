@@ -14,11 +14,11 @@ from massart.kernels.learning import pool as pool_kernel
 from massart.kernels.learning.pool import DIAGONAL
 from massart.learners.certificate import Certificate
 from massart.learners.certify import Council
-from massart.learners.choosing import choose_learner
 from massart.learners.drift import Drifting
-from massart.learners.multiclass import OneVsRest
-from massart.learners.pool import NOISE_RATES, Experts
-from massart.learners.rules import initial_state
+from massart.learners.halfspace import initial_state
+from massart.learners.multiclass import OneVsRest, make_learner
+from massart.learners.pool import NOISE_RATES, Pool
+from massart.options import LearnerOptions
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2000, 5))
@@ -74,7 +74,7 @@ def test_observed_bound_is_below_the_closed_one():
 
 
 def test_before_the_first_round_nothing_is_promised_and_nothing_broken():
-    for learner in (Halfspace(3, 0.1, 0.1), Halfspace(3, 0.1, 0.1, update="paper"), Experts(3), Drifting(3, 10)):
+    for learner in (Halfspace(3, 0.1, 0.1), Halfspace(3, 0.1, 0.1, update="paper"), Pool(3), Drifting(3, 10)):
         certificate = learner.certificate()
         assert (certificate.rounds, certificate.mistakes, certificate.holds) == (0, 0, True)
         assert (certificate.evidence, certificate.verdict) == (0.0, "says nothing yet")
@@ -116,7 +116,7 @@ def test_rows_longer_than_one_widen_the_deviation():
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1, 2, float("nan")])
 def test_confidence_is_a_probability(confidence):
-    for learner in (learned(), Experts(5), Drifting(5, 10), OneVsRest([Experts(5) for _ in range(3)])):
+    for learner in (learned(), Pool(5), Drifting(5, 10), OneVsRest([Pool(5) for _ in range(3)])):
         with pytest.raises(InvalidParameterError, match="confidence"):
             learner.certificate(confidence)
 
@@ -156,7 +156,7 @@ def test_it_speaks_in_three_forms():
 
 def test_sums_of_weights_are_not_called_counts():
     """Where rounds and mistakes are weights, the sentence says so; with weights of 1 it does not."""
-    for make in (lambda **own: Halfspace(5, 0.1, 0.05, **own), lambda **own: Experts(5, **own)):
+    for make in (lambda **own: Halfspace(5, 0.1, 0.05, **own), lambda **own: Pool(5, **own)):
         plain, by_class = make(), make(class_weight=(1.0, 3.0))
         plain.learn_many(X[:200], Y[:200])
         by_class.learn_many(X[:200], Y[:200])
@@ -201,7 +201,7 @@ def test_rounds_needed_if_the_excess_grows_like_the_root():
 def test_unequal_weights_are_never_blamed_on_the_stream():
     """Weights that favour wrong labels, which the software cannot know: no verdict, no limit for the noise rate."""
     y = np.where(X[:, 0] >= 0, 1.0, -1.0)
-    for make in (lambda: Halfspace(5, 0.0, 0.9), lambda: Experts(5, grid=[(0.0, 0.9, True)]), lambda: Experts(5)):
+    for make in (lambda: Halfspace(5, 0.0, 0.9), lambda: Pool(5, grid=[(0.0, 0.9, True)]), lambda: Pool(5)):
         learner = make()
         flipped = RNG.random(2000) < 0.5
         labels = np.where(flipped, -y, y).astype(np.int8)
@@ -217,14 +217,14 @@ def test_unequal_weights_are_never_blamed_on_the_stream():
 
 def test_rounding_does_not_make_weights_unequal():
     """0.1 added up 2,000 times is not 200."""
-    for learner in (Halfspace(5, 0.1, 0.05), Experts(5)):
+    for learner in (Halfspace(5, 0.1, 0.05), Pool(5)):
         learner.learn_rows(Rows.of(X), Y.astype(np.int8), np.full(2000, 0.1))
         assert learner.certificate().applies
 
 
 def test_what_is_known_not_to_be_proved_is_not_certified():
     labels = RNG.choice([-1, 1], size=2000)
-    for make in (lambda: Halfspace(5, 0.0, 0.9), lambda: Experts(5, grid=[(0.0, 0.9, True)]), lambda: Drifting(5, 50)):
+    for make in (lambda: Halfspace(5, 0.0, 0.9), lambda: Pool(5, grid=[(0.0, 0.9, True)]), lambda: Drifting(5, 50)):
         learner = make()
         learner.mark_unproved()
         learner.learn_many(X, labels)
@@ -258,7 +258,7 @@ def test_class_weights_both_two_are_weights_of_two():
     """To the last number of the certificate; a learner knows which of them were weights of rows."""
     for make in (
         lambda **o: Halfspace(5, 0.1, 0.05, **o),
-        lambda **o: Experts(5, **o),
+        lambda **o: Pool(5, **o),
         lambda **o: Drifting(5, 9, **o),
     ):
         by_class, by_row = make(class_weight=(2.0, 2.0)), make()
@@ -273,8 +273,8 @@ def test_class_weights_for_which_nothing_is_proved():
     """0.2 at a ratio of 100 is a rate of 0.96: the learner learns, and certifies nothing."""
     for learner in (
         Halfspace(5, 0.2, 0.05, class_weight=(1.0, 100.0)),
-        choose_learner(5, 0.2, class_weight=(1.0, 100.0)),
-        choose_learner(5, 0.2, horizon=100, class_weight=(1.0, 100.0)),
+        make_learner(5, LearnerOptions(0.2, class_weight=(1.0, 100.0))),
+        make_learner(5, LearnerOptions(0.2, horizon=100, class_weight=(1.0, 100.0))),
     ):
         learner.learn_many(X, RNG.choice([-1, 1], size=2000))
         assert (learner.certificate().holds, learner.certificate().applies) == (True, False)
@@ -323,7 +323,7 @@ def test_mixture_speaks_through_its_tightest_believable_expert(voting, weight, h
     what chance can add to both, each expert at its share of the doubt (Theorem 14); of those that neither
     mistakes nor evidence, the mean of three e-values, rule out."""
     grid = [(rate, 0.05, constant) for rate in (0.0, 0.1, 0.3) for constant in (True, False)]
-    pool = Experts(5, grid=grid, voting=voting, class_weight=classes)
+    pool = Pool(5, grid=grid, voting=voting, class_weight=classes)
     weights = np.ones(SHORT) if weight is None else np.where(np.arange(SHORT) % 2, weight, 1.0)
     y = against_the_vote(pool.copy(), weights) if hostile else Y[:SHORT].astype(np.int8)
     pool.learn_rows(Rows.of(X[:SHORT]), y, weights)
@@ -386,7 +386,7 @@ def test_mixture_speaks_through_its_tightest_believable_expert(voting, weight, h
 
 
 def test_a_pool_of_one_expert_has_a_bound_on_its_expectation():
-    pool = Experts(5, grid=[(0.1, 0.05, True)])
+    pool = Pool(5, grid=[(0.1, 0.05, True)])
     pool.learn_many(X[:SHORT], Y[:SHORT])
     alone = Halfspace(5, 0.1, 0.05)
     alone.learn_many(X[:SHORT], Y[:SHORT])
@@ -398,7 +398,7 @@ def test_a_pool_of_one_expert_has_a_bound_on_its_expectation():
 
 def test_mixture_contradicts_when_no_expert_can_be_believed():
     """Coins for labels: half of the answers are wrong, which no noise rate of 0 or 0.1 allows at a margin of 0.5."""
-    pool = Experts(5, grid=[(rate, margin, True) for rate in (0.0, 0.1) for margin in (0.9, 0.5)])
+    pool = Pool(5, grid=[(rate, margin, True) for rate in (0.0, 0.1) for margin in (0.9, 0.5)])
     pool.learn_many(X, RNG.choice([-1, 1], size=2000))
     c = pool.certificate()
     assert not c.holds
@@ -426,7 +426,7 @@ def test_lower_noise_rate_rises_to_the_noise_rate_and_not_above(kind, noise):
     if kind == "told":
         learner = Halfspace(3, 0.05, 0.5, fit_intercept=False)
     else:
-        learner = Experts(3, grid=[(rate, 0.5, False) for rate in (0.05, 0.15, 0.25, 0.35)], fit_intercept=False)
+        learner = Pool(3, grid=[(rate, 0.5, False) for rate in (0.05, 0.15, 0.25, 0.35)], fit_intercept=False)
     seen, start = [], 0
     for stop in (5, 500, 5_000, 20_000):
         learner.learn_many(rows[start:stop], y[start:stop])
@@ -444,7 +444,7 @@ def test_coin_labels_are_found_out_by_the_default_pool(fit_intercept):
     """At its smallest margins, 1/16 with the constant coordinate and 1/128 without, 20,000 rounds are enough."""
     rng = np.random.default_rng(2)
     rows = rng.normal(size=(20_000, 5))
-    pool = Experts(5, fit_intercept=fit_intercept)
+    pool = Pool(5, fit_intercept=fit_intercept)
     pool.learn_many(rows, rng.choice([-1, 1], size=20_000))
     assert 0.05 < pool.lower_noise_rate() < 0.5
 
@@ -452,7 +452,7 @@ def test_coin_labels_are_found_out_by_the_default_pool(fit_intercept):
 def test_coin_labels_are_found_out_in_a_thousand_rounds_at_a_larger_margin():
     """The experts of higher noise rates, whose steps lean less on their own answers, find out more."""
     rng = np.random.default_rng(2)
-    pool = Experts(5, grid=[(rate, 1 / 16, True) for rate in NOISE_RATES])
+    pool = Pool(5, grid=[(rate, 1 / 16, True) for rate in NOISE_RATES])
     pool.learn_many(rng.normal(size=(1000, 5)), rng.choice([-1, 1], size=1000))
     assert 0.05 < pool.lower_noise_rate() < 0.5
 
@@ -470,7 +470,7 @@ def test_classes_add_up(kind):
     """A wrong class needs a wrong halfspace: bounds add up, each asked for a third of the doubt, up to all rounds."""
     make = {
         "told": lambda: Halfspace(5, 0.1, 0.3),
-        "pool": lambda: Experts(5, grid=[(0.05, 0.5, True)]),
+        "pool": lambda: Pool(5, grid=[(0.05, 0.5, True)]),
         "drifting": lambda: Drifting(5, 40, grid=[(0.05, 0.5, True)]),
     }[kind]
     rounds = 500
@@ -495,7 +495,7 @@ def test_classes_add_up(kind):
 
 
 def test_classes_are_cut_at_the_rounds():
-    together = OneVsRest([Experts(5) for _ in range(3)])
+    together = OneVsRest([Pool(5) for _ in range(3)])
     together.learn_rows(Rows.of(X[:100]), RNG.integers(0, 3, size=100))
     c = together.certificate()
     assert c.mistake_bound == c.confident_mistake_bound == 100

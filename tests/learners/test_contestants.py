@@ -7,7 +7,7 @@ import pytest
 
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.learners import contestants
-from massart.learners.protocol import OnlineLearner
+from massart.learners.base import OnlineLearner
 from massart.learners.reference.baselines import peers
 
 ROWS = 240

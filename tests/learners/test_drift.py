@@ -11,7 +11,7 @@ from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as kernel
 from massart.kernels.learning.pool import DIAGONAL, FEW
 from massart.learners.drift import Drifting, fade
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 
 T, WIDTH = 12_000, 10
 Z = 4.0
@@ -40,7 +40,7 @@ def test_a_moving_target_is_followed(kind, rounds, horizon, width):
     for seed in range(3):
         X, y = stream(kind, seed, rounds)
         X = np.hstack([X, np.random.default_rng(seed).normal(size=(rounds, width - WIDTH))])
-        steady, drifting = Experts(width, seed=seed), Drifting(width, horizon, seed=seed)
+        steady, drifting = Pool(width, seed=seed), Drifting(width, horizon, seed=seed)
         wrong = [(learner.learn_many(X, y) >= 0) != (y > 0) for learner in (steady, drifting)]
         assert drifting.mistakes == np.count_nonzero(wrong[1])
         gain += steady.mistakes - drifting.mistakes
@@ -83,7 +83,7 @@ def test_what_stays_costs_a_logarithm():
 def test_a_turning_world_in_which_nothing_else_is_wrong():
     world = worlds.make("turning-target", base="random-noise", angle_per_round=1e-3, seed=1)
     chunk = next(world.chunks(20_000, size=20_000))
-    fixed, moving = Experts(world.dimension), Drifting(world.dimension, 500)
+    fixed, moving = Pool(world.dimension), Drifting(world.dimension, 500)
     for learner in (fixed, moving):
         learner.learn_many(chunk.X, chunk.y)
     assert moving.mistakes < fixed.mistakes - Z * np.sqrt(fixed.mistakes)
@@ -104,7 +104,7 @@ def test_fading_is_weighting(voting, factor):
     exact = factor == 2.0**-30
     first = np.arange(400 if exact else 100, dtype=np.uint64)
     then = np.arange(first.size, first.size + (100 if exact else 20), dtype=np.uint64)
-    plain, faded = (Experts(X.shape[1], voting=voting, seed=3) for _ in range(2))
+    plain, faded = (Pool(X.shape[1], voting=voting, seed=3) for _ in range(2))
     for pool in (plain, faded):
         pool.learn_rows(rows, y, weight, first)
     fade(faded, factor)
@@ -139,7 +139,7 @@ def test_weights_begin_again_without_a_jump():
     X = np.hstack([X, np.random.default_rng(1).normal(size=(rounds, FEW + 1 - WIDTH))])
     learner = Drifting(X.shape[1], horizon, voting="majority")
     learner.learn_many(X, y)
-    never = Experts(X.shape[1], voting="majority")
+    never = Pool(X.shape[1], voting="majority")
     never.learn_rows(Rows.of(X), y.astype(np.int8), np.exp(np.arange(rounds) / horizon))
     assert learner.recent.mistakes == never.mistakes
     np.testing.assert_allclose(learner.recent.leaders(), never.leaders(), rtol=1e-6, atol=1e-9)

@@ -13,7 +13,7 @@ from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as kernel
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 
 RNG = np.random.default_rng(66)
 COUNT, WIDE = 600, 300
@@ -31,8 +31,8 @@ KINDS = {
     "adagrad": lambda d: Halfspace(d, 0.1, 0.05, optimizer="adagrad-norm"),
     "paper": lambda d: Halfspace(d, 0.1, 0.05, update="paper"),
     "no intercept": lambda d: Halfspace(d, 0.1, 0.05, fit_intercept=False, normalize=False),
-    "pool": lambda d: Experts(d, seed=3),
-    "majority": lambda d: Experts(d, voting="majority", fit_intercept=False),
+    "pool": lambda d: Pool(d, seed=3),
+    "majority": lambda d: Pool(d, voting="majority", fit_intercept=False),
     "drifting": lambda d: Drifting(d, 11, seed=3),  # fades a few times
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -113,7 +113,7 @@ def test_a_narrow_beginning_needs_few_columns_only(kind):
 
 def test_experts_for_few_features_stay_with_the_columns_they_know():
     """They are those of a pool that sees the first columns alone; the others see all of them."""
-    pool, blind = Experts(4, seed=1), Experts(4, seed=1)
+    pool, blind = Pool(4, seed=1), Pool(4, seed=1)
     data = X[:400, :100] + np.eye(400, 100)
     pool.learn_many(data[:100, :4], Y[:100])
     blind.learn_many(data[:100, :4], Y[:100])
@@ -130,14 +130,14 @@ def test_experts_for_few_features_stay_with_the_columns_they_know():
         assert few.shape == (4, 101)
         assert np.array_equal(few[:, [0, 1, 2, 3, 100]], alone)
         assert not few[:, 4:100].any()
-    back = Experts.from_arrays({name: array.copy() for name, array in grown.arrays().items()})
+    back = Pool.from_arrays({name: array.copy() for name, array in grown.arrays().items()})
     assert back.learn_many(data[:50], Y[:50]).tobytes() == grown.learn_many(data[:50], Y[:50]).tobytes()
 
 
 @pytest.mark.parametrize("first", [4, 64, 65, 200])
 def test_the_vote_is_that_of_the_columns(first):
     """`leaders` adds up in another order than voice @ columns: a few roundings of the largest term."""
-    pool = Experts(first, seed=1)
+    pool = Pool(first, seed=1)
     pool.widen(200)
     pool.learn_many(X[:, :200], Y)
     columns, voice = pool.columns()[0], pool._M[mixture.VOICE]
@@ -192,13 +192,13 @@ def test_a_pool_that_only_one_half_of_can_be_narrowed_stays_as_it_was():
 )
 def test_experts_for_few_features_from_a_file_must_fit_together(change):
     with pytest.raises(ModelFileError):
-        Experts.from_arrays(Experts(4).arrays() | change)
+        Pool.from_arrays(Pool(4).arrays() | change)
 
 
 def test_what_training_asks_for_allocates_nothing_large():
     """With a million columns the weights are 100 MB: saving, certifying and voting must not copy them."""
     columns = 2**20
-    pool = Experts(columns)
+    pool = Pool(columns)
     rows = Rows.read((np.ones(2), np.array([5, columns - 1], np.uint32), np.array([0, 1, 2], np.uint32)), columns)
     pool.learn_rows(rows, np.array([1, -1], np.int8))
     vote = 8 * (columns + 1)

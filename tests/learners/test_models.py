@@ -14,7 +14,7 @@ from massart import Halfspace, MassartClassifier, load, save
 from massart.errors import ModelFileError
 from massart.kernels.door import Rows
 from massart.learners.drift import Drifting
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 from massart.models.model_file import read_model, write_model
 
 KNOWN = {"noise_rate": 0.1, "margin": 0.05, "random_state": 0}
@@ -248,10 +248,10 @@ def test_numpy_parameters_come_back_as_numbers(tmp_path):
 
 KINDS = {
     "halfspace": lambda d: Halfspace(d, 0.1, 0.05),
-    "experts": lambda d: Experts(d, seed=2**64 - 1),
-    "majority": lambda d: Experts(d, voting="majority", fit_intercept=False, normalize=False),
-    "one pair": lambda d: Experts(d, grid=[(0.1, 0.05, True)], seed=5),
-    "class weights": lambda d: Experts(d, class_weight=(1.0, 3.0), intercept_scaling=2.0, seed=5),
+    "experts": lambda d: Pool(d, seed=2**64 - 1),
+    "majority": lambda d: Pool(d, voting="majority", fit_intercept=False, normalize=False),
+    "one pair": lambda d: Pool(d, grid=[(0.1, 0.05, True)], seed=5),
+    "class weights": lambda d: Pool(d, class_weight=(1.0, 3.0), intercept_scaling=2.0, seed=5),
     "class weights, told": lambda d: Halfspace(d, 0.1, 0.05, class_weight=(1.0, 3.0), intercept_scaling=0.5),
     "class weights, drifting": lambda d: Drifting(d, 7, class_weight=(0.5, 3.0), intercept_scaling=2.0),
     "unproved": lambda d: Halfspace(d, 0.4, 0.05, class_weight=(1.0, 100.0)),
@@ -340,7 +340,7 @@ def whole(kind):
     if kind == "halfspace":
         return Halfspace(6, 0.1, 0.05)
     if kind in ("experts", "drifting"):
-        return Experts(6) if kind == "experts" else Drifting(6, 100)
+        return Pool(6) if kind == "experts" else Drifting(6, 100)
     return MassartClassifier(**KNOWN).fit(X, Y)
 
 
@@ -377,8 +377,8 @@ BROKEN = {
     "big-endian": lambda a: a.astype(a.dtype.newbyteorder(">")),
 }
 WHOLE = {
-    "experts": lambda: Experts(6),
-    "many features": lambda: Experts(96),
+    "experts": lambda: Pool(6),
+    "many features": lambda: Pool(96),
     "drifting": lambda: Drifting(6, 100),
     "classifier": lambda: MassartClassifier(random_state=0).fit(X, Y),
     "three classes": lambda: MassartClassifier(random_state=0).partial_fit(X, THREE, classes=[0, 1, 2]),
@@ -429,7 +429,7 @@ def test_two_pools_of_different_width_are_refused(tmp_path):
     path = tmp_path / "model.massart"
     save(Drifting(6, 100), path)
     name, meta, arrays = read_model(path)
-    wide = {f"recent.{part}": array for part, array in Experts(3).arrays().items()}
+    wide = {f"recent.{part}": array for part, array in Pool(3).arrays().items()}
     write_model(path, name, meta, arrays | wide)
     with pytest.raises(ModelFileError, match=r"model\.massart"):
         load(path)
@@ -447,7 +447,7 @@ def test_a_horizon_out_of_range_is_refused(horizon, tmp_path):
 
 def test_other_files_are_refused(tmp_path):
     path = tmp_path / "model.massart"
-    save(Experts(6), path)
+    save(Pool(6), path)
     whole_file = path.read_bytes()
     for damaged in (b"", b"PK\x03\x04 not ours", whole_file[:-1], whole_file[: len(whole_file) // 2], whole_file[1:]):
         path.write_bytes(damaged)

@@ -8,8 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from massart import worlds
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.learners.reference.offline import DGT19, FilterTron, Perspectron
-from massart.learners.reference.offline.base import BallDescent, leaky_relu, leaky_relu_slope
+from massart.learners.reference.offline import DGT19, BallDescent, FilterTron, Perspectron, leaky_relu, leaky_relu_slope
 
 ROWS = 20_000
 WORLDS = ("masked-margin", "sacrificed-minority", "sacrificed-majority")  # E1, E2, E3
@@ -119,7 +118,7 @@ def test_the_list_answers_with_the_first_rule_that_fires():
 
 def test_the_threshold_is_the_lowest_that_keeps_the_error():
     """Ten rows at |w.x| = 1.0, .9, ..., .1; the fourth and the last two are wrong; 1 error in 4 is allowed."""
-    from massart.learners.reference.offline.base import Sample
+    from massart.learners.reference.offline import Sample
 
     size = np.arange(10, 0, -1) / 10
     y = np.ones(10)

@@ -10,9 +10,10 @@ from sklearn.base import clone
 from massart import Halfspace, MassartClassifier, load, save
 from massart.errors import ModelFileError
 from massart.learners.drift import Drifting
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 from massart.models.model_file import read_header, read_model, write_model
-from massart.models.saving import learner_from, learner_meta
+from massart.models.opening import learner_from
+from massart.models.saving import learner_meta
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 6))
@@ -21,7 +22,7 @@ Y = (X[:, 0] > 0).astype(int)
 FIRST, THEN = slice(0, 150), slice(150, 400)
 KINDS = {
     "halfspace": lambda d: Halfspace(d, 0.1, 0.05),
-    "experts": lambda d: Experts(d, seed=1),
+    "experts": lambda d: Pool(d, seed=1),
     "drifting": lambda d: Drifting(d, 7, seed=1),
 }
 
@@ -39,7 +40,7 @@ def test_what_a_classifier_knows_of_its_files_stays_with_it(tmp_path):
     path, model = tmp_path / "model.massart", MassartClassifier(random_state=3).partial_fit(X, Y, classes=[0, 1])
     assert not hasattr(round_trip(model, tmp_path), "reading_")
     _, meta, arrays = read_model(path)
-    further = {f"further.{name}": array for name, array in Experts(6).arrays().items()}
+    further = {f"further.{name}": array for name, array in Pool(6).arrays().items()}
     write_model(
         path, "classifier", meta | NOTES | {"progress": {"pass": 2}}, arrays | further | {"kept": np.zeros((1, 7))}
     )
@@ -78,7 +79,7 @@ def test_unknown_learners_are_refused_by_name():
 @pytest.mark.parametrize("mode", ["r", "c"])
 def test_a_mapped_learner_predicts_and_a_copy_of_it_learns(mode, tmp_path):
     path = tmp_path / "model.massart"
-    pool = Experts(96, seed=1)
+    pool = Pool(96, seed=1)
     pool.learn_many(WIDE[FIRST], 2 * Y[FIRST] - 1)
     save(pool, path)
     before = path.read_bytes()
@@ -107,7 +108,7 @@ def test_a_pool_that_grew_comes_back_whole(grown, tmp_path):
 def test_a_pool_that_was_narrowed_comes_back_whole(tmp_path):
     """Below the width up to which a pool would have experts for few features; and below that of those it has."""
     for first, last in ((200, 10), (60, 10)):
-        pool = Experts(first, seed=1)
+        pool = Pool(first, seed=1)
         pool.learn_many(np.pad(X, ((0, 0), (0, first - 6))), 2 * Y - 1)
         pool.narrow(last)
         back = round_trip(pool, tmp_path)
@@ -119,11 +120,12 @@ def test_a_pool_that_was_narrowed_comes_back_whole(tmp_path):
 def test_training_from_files_needs_no_scikit_learn(tmp_path):
     """Start-up counts there: neither it nor scipy's matrices and distributions, which take as long as all the rest."""
     script = (
-        "import sys, numpy as np, massart.models.saving as models\n"
+        "import sys, numpy as np\n"
+        "from massart.models import opening, saving\n"
         "from massart.learners.halfspace import Halfspace\n"
         "learner = Halfspace(2, 0.1, 0.05)\n"
         "learner.learn_many(np.eye(2), [1, -1])\n"
-        "models.save(learner, sys.argv[1]); models.load(sys.argv[1])\n"
+        "saving.save(learner, sys.argv[1]); opening.load(sys.argv[1])\n"
         "heavy = ('sklearn', 'pandas', 'scipy.sparse', 'scipy.stats', 'pyarrow', 'matplotlib')\n"
         "print([name for name in heavy if name in sys.modules])\n"
     )

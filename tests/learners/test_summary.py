@@ -8,9 +8,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from massart import MassartClassifier
+from massart.learners.certificate import noise_rate_words
+from massart.learners.halfspace import expert_name
 from massart.learners.pool import expert_grid
-from massart.learners.rules import expert_name
-from massart.learners.summary import noise_rate_words
 
 KNOWN = {"noise_rate": 0.2, "margin": 0.05}
 RNG = np.random.default_rng(0)

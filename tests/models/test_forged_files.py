@@ -6,16 +6,15 @@ import zipfile
 
 import numpy as np
 import pytest
-from model_cases import GOOD, ONE, as_npy, described, forge, forge_frame, npy, refused
+from model_cases import GOOD, ONE, as_npy, described, forge, forge_frame, forge_header, npy, refused, stored
 
 from massart.errors import ModelFileError
-from massart.models.arrays import Piece
-from massart.models.folding import MOST_FOLDED
+from massart.models.arrays import MOST_FOLDED
 from massart.models.model_file import read_model, write_model
 
 
 def test_a_forged_file_that_is_right_in_everything_is_read(path):
-    forge(path, GOOD, {"w.npy": as_npy(ONE)})
+    forge_header(path, GOOD, {"w.npy": stored(ONE)})
     assert np.array_equal(read_model(path)[2]["w"], ONE)
 
 
@@ -33,6 +32,7 @@ HEADERS = {
     "without arrays": {k: v for k, v in GOOD.items() if k != "arrays"},
     "format of text": {**GOOD, "format": "1"},
     "format zero": {**GOOD, "format": 0},
+    "format one": {**GOOD, "format": 1},
     "format true": {**GOOD, "format": True},
     "arrays a list": {**GOOD, "arrays": ["w"]},
     "arrays of numbers": {**GOOD, "arrays": {"w": 5}},
@@ -47,7 +47,7 @@ HEADERS = {
 
 @pytest.mark.parametrize("name", HEADERS)
 def test_a_forged_header_is_refused(path, name):
-    forge(path, HEADERS[name], {"w.npy": as_npy(ONE)})
+    forge_header(path, HEADERS[name], {"w.npy": stored(ONE)})
     refused(path)
 
 
@@ -82,7 +82,7 @@ MEMBERS = {
 
 @pytest.mark.parametrize("name", MEMBERS)
 def test_a_forged_array_is_refused(path, name):
-    forge(path, GOOD, {"w.npy": MEMBERS[name]})
+    forge_header(path, GOOD, {"w.npy": MEMBERS[name]})
     refused(path)
 
 
@@ -98,7 +98,7 @@ def test_nothing_is_ever_unpickled(path):
     trap = np.array([Trap()], dtype=object)
     content = as_npy(trap, allow_pickle=True)
     for facts in (described(ONE), {"dtype": "|O", "shape": [1], "sha256": hashlib.sha256(b"").hexdigest()}):
-        forge(path, {**GOOD, "arrays": {"w": facts}}, {"w.npy": content})
+        forge_header(path, {**GOOD, "arrays": {"w": facts}}, {"w.npy": content})
         refused(path)
     assert not Trap.sprung
     for array in (trap, np.zeros(2, dtype="f8,i4"), np.zeros(2, dtype="V3")):
@@ -111,11 +111,6 @@ def test_a_bomb_is_refused_without_unpacking_it(path):
     forge(path, GOOD, {"w.npy": as_npy(np.zeros(2**23))}, zipfile.ZIP_DEFLATED)
     assert path.stat().st_size < 2**17
     assert "compress" in refused(path)
-
-
-def stored(array):
-    """As format 2 has it."""
-    return Piece("", array.dtype, array.shape).prefix + array.tobytes()
 
 
 def folded(rows, values, shape, **changes):

@@ -11,7 +11,7 @@ from model_cases import ARRAYS, assert_whole, refused
 from massart import load, save
 from massart.errors import ModelFileError
 from massart.kernels.door import Rows
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 from massart.models.model_file import read_header, read_model, write_model
 
 
@@ -114,7 +114,7 @@ def test_damage_in_a_folded_array_is_refused(tmp_path):
 
 def test_a_pool_of_many_columns_and_few_features_is_a_small_file(tmp_path):
     columns = 2**18
-    pool = Experts(columns, seed=1)
+    pool = Pool(columns, seed=1)
     rng = np.random.default_rng(0)
     indices = np.sort(rng.choice(columns, (50, 4)) // 1000 * 1000, axis=1).astype(np.uint32)
     entries = (rng.normal(size=200), indices.ravel(), np.arange(0, 201, 4, dtype=np.uint32))

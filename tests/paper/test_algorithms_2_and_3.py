@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from paper_formulas import fake_rewards, generator, monotone_round, sign, to_ball, unit
-from test_paper_to_code import _rows
+from paper_tables import rows_of
 
 from massart import theory
 from massart.kernels.learning import paper_ranking as paper
@@ -129,7 +129,7 @@ def test_lemma_3_4_and_theorem_a_5_rounds_at_zero_promise_nothing():
 
 @pytest.mark.parametrize("heading", ["Section 3:", "Appendix A:"])
 def test_section_3_and_the_appendix_have_no_empty_cell(heading):
-    for row in _rows(heading):
+    for row in rows_of(heading):
         assert len(row) == 4, row
         assert all(cell not in ("", "—", "-") for cell in row), row[0]
         assert "`massart." in row[2], row[0]

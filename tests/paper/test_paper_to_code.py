@@ -6,12 +6,9 @@ Names are looked up in the syntax trees of the files, so this test compiles and 
 import ast
 import functools
 import re
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "paper-to-code.md"
+from paper_tables import PAGE, ROOT, rows_of
 
 # Every numbered environment of the paper in its own order, with its label in the LaTeX source ("" = unlabelled).
 SECTION_1 = {
@@ -48,26 +45,8 @@ SECTION_3 = {
 APPENDIX = {"Claim A.1": "", "Claim A.2": "", "Claim A.3": "", "Claim A.4": "", "Theorem A.5": ""}
 
 
-def _sections():
-    """Heading -> rows of its tables, each row a list of cells, header and rule dropped."""
-    tables, heading = {}, ""
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
-        if line.startswith("#"):
-            heading = line.lstrip("# ")
-            tables[heading] = []
-        elif line.startswith("|"):
-            tables[heading].append([cell.strip() for cell in line.strip().strip("|").split("|")])
-    return {heading: rows[2:] for heading, rows in tables.items()}
-
-
-SECTIONS = _sections()
 NAMES = sorted(set(re.findall(r"`(massart\.[\w.]+)`", PAGE.read_text(encoding="utf-8"))))
 TESTS = sorted(set(re.findall(r"`(tests/[\w/]+\.py::\w+)`", PAGE.read_text(encoding="utf-8"))))
-
-
-def _rows(beginning):
-    (heading,) = (heading for heading in SECTIONS if heading.startswith(beginning))
-    return SECTIONS[heading]
 
 
 @functools.cache
@@ -115,13 +94,13 @@ def _exists(dotted):
     [("Section 1:", SECTION_1), ("Section 2:", SECTION_2), ("Section 3:", SECTION_3), ("Appendix A:", APPENDIX)],
 )
 def test_every_statement_of_the_paper_is_listed_in_order(heading, expected):
-    listed = [row[0] for row in _rows(heading) if re.fullmatch(r"\w+ (A|\d+)(\.\d+)?", row[0])]
+    listed = [row[0] for row in rows_of(heading) if re.fullmatch(r"\w+ (A|\d+)(\.\d+)?", row[0])]
     assert listed == list(expected)
 
 
 @pytest.mark.parametrize("heading", ["Section 1:", "Section 2:"])
 def test_sections_1_and_2_have_no_empty_cell(heading):
-    for row in _rows(heading):
+    for row in rows_of(heading):
         assert len(row) == 4, row
         assert all(cell not in ("", "—", "-") for cell in row), row[0]
         assert "`massart." in row[2], row[0]
@@ -130,13 +109,13 @@ def test_sections_1_and_2_have_no_empty_cell(heading):
 
 @pytest.mark.parametrize("heading", ["Section 3:", "Appendix A:"])
 def test_the_bandit_half_has_a_test_for_every_statement(heading):
-    for row in _rows(heading):
+    for row in rows_of(heading):
         assert len(row) == 4, row
         assert "`tests/" in row[3], row[0]
 
 
 def test_errata_are_numbered_and_each_has_its_own_test():
-    rows = _rows("Sections 1 and 2") + _rows("Section 3 and Appendix A")
+    rows = rows_of("Sections 1 and 2") + rows_of("Section 3 and Appendix A")
     assert [row[0] for row in rows] == [str(n) for n in range(1, 26)]
     for row in rows:
         assert len(row) == 7, row[0]

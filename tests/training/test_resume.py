@@ -11,7 +11,7 @@ from massart import load
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.training import Every, Settings, Training
 from massart.training import run as run_module
-from massart.training.checkpoint import open_model
+from massart.training.resume import open_trained
 
 X, Y = halfspace_rows(500, 90, density=0.2)
 TAGS = [f"t{number}" if number % 3 else "" for number in range(len(Y))]
@@ -61,7 +61,7 @@ def test_stopped_again_and_again_it_ends_with_the_same_bytes(tmp_path, learner, 
             stopped=After(looks),
         )
         if training.checkpoint.exists():
-            training.resume(open_model(training.checkpoint))
+            training.resume(open_trained(training.checkpoint))
         summary = training.run()
         if summary.stopped is None:
             break
@@ -106,7 +106,7 @@ def test_a_process_that_dies_goes_on_from_its_last_checkpoint(tmp_path, monkeypa
     with pytest.raises(DeadError):
         training.run()
     again = Training(reader(), settings, model=folder / "m.massart", predictions=folder / "p.txt", as_scores=True)
-    again.resume(open_model(again.checkpoint))
+    again.resume(open_trained(again.checkpoint))
     assert again.progress.learned == 3 * 120  # chunks of 30 rows: a checkpoint is due after each fourth
     again.run()
     assert ((folder / "m.massart").read_bytes(), (folder / "p.txt").read_bytes()) == whole
@@ -145,7 +145,7 @@ def test_death_at_the_very_end(tmp_path, monkeypatch, dies_before):
             training.run()
     assert training.checkpoint.exists()
     again = Training(reader(), settings, **places)
-    again.resume(open_model(again.checkpoint))
+    again.resume(open_trained(again.checkpoint))
     assert again.run().rows == len(Y)
     assert ((folder / "m.massart").read_bytes(), (folder / "p.txt").read_bytes()) == whole
     assert sorted(path.name for path in folder.iterdir()) == ["m.massart", "p.txt"]
@@ -154,13 +154,13 @@ def test_death_at_the_very_end(tmp_path, monkeypatch, dies_before):
 def stopped_training(folder, settings, **options):
     training = Training(reader(), settings, model=folder / "m.massart", stopped=After(7), **options)
     assert training.run().checkpoint == str(folder / "m.massart.checkpoint")
-    return open_model(folder / "m.massart.checkpoint")
+    return open_trained(folder / "m.massart.checkpoint")
 
 
 def test_another_training_is_refused_with_what_differs(tmp_path):
     settings = Settings(noise_rate=0.1, margin=0.05)
     saved = stopped_training(tmp_path, settings)
-    before = saved.path.read_bytes()
+    before = saved.model.path.read_bytes()
     other = Training(reader(), Settings(noise_rate=0.1, margin=0.06), model=tmp_path / "m.massart")
     with pytest.raises(InvalidParameterError, match=r"is of another training: margin was 0.05 and is 0.06 now"):
         other.resume(saved)
@@ -174,7 +174,7 @@ def test_another_training_is_refused_with_what_differs(tmp_path):
         Training(renamed, settings, model=tmp_path / "m.massart").resume(saved)
     with pytest.raises(InvalidParameterError, match=r"its predictions went to nowhere and go to p.txt now"):
         Training(reader(), settings, model=tmp_path / "m.massart", predictions=Path("p.txt")).resume(saved)
-    assert saved.path.read_bytes() == before
+    assert saved.model.path.read_bytes() == before
 
 
 def test_a_predictions_file_that_was_cut_is_refused(tmp_path):
@@ -189,8 +189,10 @@ def test_a_predictions_file_that_was_cut_is_refused(tmp_path):
 
 def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path):
     saved = stopped_training(tmp_path, Settings())
-    broken = replace(saved, meta={**saved.meta, "progress": {"passed": 1}})
-    with pytest.raises(ModelFileError, match="is not whole"):
+    header = saved.model.header
+    meta = {**header["meta"], "progress": {"passed": 1}}
+    broken = replace(saved, model=replace(saved.model, header={**header, "meta": meta}))
+    with pytest.raises(ModelFileError, match="is incomplete"):
         Training(reader(), Settings(), model=tmp_path / "m.massart").resume(broken)
 
 
@@ -200,15 +202,15 @@ def test_strict_leaves_the_checkpoint_and_its_predictions_as_they_were(tmp_path)
     training.reader.flaws = [(400, "index 0")]
     with pytest.raises(InvalidDataError, match="line 801"):
         training.run()
-    saved = open_model(training.checkpoint)
-    assert (tmp_path / "p.txt.partial").stat().st_size == saved.meta["progress"]["predictions"] > 0
+    saved = open_trained(training.checkpoint)
+    assert (tmp_path / "p.txt.partial").stat().st_size == saved.model.meta["progress"]["predictions"] > 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.massart.checkpoint", "p.txt.partial"]
 
 
 def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(tmp_path, monkeypatch):
     notes = []
     training = Training(reader(), Settings(checkpoint=Every(rows=100)), model=tmp_path / "m.massart")
-    training._watcher.note = notes.append
+    training._callbacks.note = notes.append
     write = training._write
 
     def full(path, *, complete):

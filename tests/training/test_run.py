@@ -9,7 +9,7 @@ from massart import MassartClassifier
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 from massart.kernels.door import Rows
-from massart.training import Settings, Training, Watcher
+from massart.training import Callbacks, Settings, Training
 
 X, Y = halfspace_rows()
 SPARSE = halfspace_rows(columns=100, density=0.1, seed=1)
@@ -39,7 +39,7 @@ def test_the_learner_is_that_of_the_classifier(options, dense):
     training = Training(FakeReader(X, Y, dense=dense, size=77), settings)
     summary = training.run()
     expected = classifier(settings, X if dense else sp.csr_matrix(X), Y)
-    same_arrays(training.pupil.first.arrays(), expected._learner.arrays())
+    same_arrays(training.trainer.first.arrays(), expected._learner.arrays())
     assert (summary.rows, summary.mistakes) == (expected.rounds_, expected.mistakes_)
     assert summary.certificate == expected.certificate()
     assert summary.noise_rate == expected.noise_rate_
@@ -54,8 +54,8 @@ def test_columns_that_turn_up_later_are_as_if_known_from_the_start():
     late.run()
     early = Training(FakeReader(rows, labels, size=50, schema=Schema("svmlight", features=100)), Settings(**KNOWN))
     early.run()
-    late.pupil.trim(100)
-    same_arrays(late.pupil.first.arrays(), early.pupil.first.arrays())
+    late.trainer.trim(100)
+    same_arrays(late.trainer.first.arrays(), early.trainer.first.arrays())
 
 
 def test_rows_without_a_label_or_an_importance_are_left_out_and_counted():
@@ -66,7 +66,7 @@ def test_rows_without_a_label_or_an_importance_are_left_out_and_counted():
     summary = (training := Training(FakeReader(X, labels, weight=weight, dense=True), Settings(**KNOWN))).run()
     taken = (labels != 0) & (weight > 0)
     expected = classifier(training.settings, X[taken], labels[taken], weight[taken])
-    same_arrays(training.pupil.first.arrays(), expected._learner.arrays())
+    same_arrays(training.trainer.first.arrays(), expected._learner.arrays())
     assert summary.rows == taken.sum()
     assert summary.unlabelled == (labels == 0).sum()
     assert summary.weightless == ((labels != 0) & (weight == 0)).sum()
@@ -77,7 +77,7 @@ def test_every_nth_row_is_kept_apart_and_measures():
     summary = training.run()
     apart = np.arange(1, len(Y) + 1) % 10 == 0
     expected = classifier(training.settings, sp.csr_matrix(X[~apart]), Y[~apart])
-    same_arrays(training.pupil.first.arrays(), expected._learner.arrays())
+    same_arrays(training.trainer.first.arrays(), expected._learner.arrays())
     wrong = int((expected.predict(sp.csr_matrix(X[apart])) != Y[apart]).sum())
     assert summary.holdout == ((60, wrong),)
     assert summary.held_out == 60
@@ -90,7 +90,7 @@ def test_a_file_of_its_own_measures():
         FakeReader(X, Y), Settings(**KNOWN, holdout="other.svm"), holdout=FakeReader(other, labels, dense=True)
     )
     summary = training.run()
-    weights = training.pupil.weights()
+    weights = training.trainer.weights()
     wrong = int(((other @ weights[:-1] + weights[-1] >= 0) != (labels > 0)).sum())
     assert summary.rows == len(Y)
     assert summary.holdout == ((len(labels), wrong),)
@@ -107,8 +107,8 @@ def test_later_passes_go_on_with_a_copy(options):
     again = first.copy()
     again.learn_rows(rows, Y)
     again.learn_rows(rows, Y)
-    same_arrays(training.pupil.first.arrays(), first.arrays())
-    np.testing.assert_array_equal(training.pupil.kept, again.leaders()[0])
+    same_arrays(training.trainer.first.arrays(), first.arrays())
+    np.testing.assert_array_equal(training.trainer.kept, again.leaders()[0])
 
 
 def test_the_weights_of_the_best_pass_are_kept():
@@ -127,13 +127,13 @@ def test_the_weights_of_the_best_pass_are_kept():
     assert [wrong for _, wrong in summary.holdout] == errors
     assert 0 < best < 7  # otherwise nothing is tested
     assert summary.best_pass == best + 1
-    np.testing.assert_array_equal(training.pupil.kept, weights[best])
+    np.testing.assert_array_equal(training.trainer.kept, weights[best])
     assert summary.holdout_error == errors[best] / apart.sum()
 
 
-class Notes(Watcher):
+class Notes(Callbacks):
     def __init__(self):
-        self.steps, self.flaws, self.measures, self.begun = [], [], [], 0
+        self.steps, self.errors, self.measures, self.begun = [], [], [], 0
 
     def begin(self, training):
         self.begun += 1
@@ -141,20 +141,20 @@ class Notes(Watcher):
     def step(self, step):
         self.steps.append(step)
 
-    def flaw(self, flaw):
-        self.flaws.append(flaw)
+    def row_error(self, error):
+        self.errors.append(error)
 
-    def measured(self, passed, rows, wrong):
-        self.measures.append((passed, rows, wrong))
+    def measured(self, passed, measured):
+        self.measures.append((passed, *measured))
 
 
-def test_whoever_watches_hears_of_everything():
+def test_callbacks_are_called_for_everything():
     notes = Notes()
     flaws = [(3, "index 0; svmlight counts from 1"), (70, "label 'x' is no number"), (71, "label 'y' is no number")]
     reader = FakeReader(X, Y, flaws=flaws, size=50)
-    summary = Training(reader, Settings(**KNOWN, passes=2, holdout=4), watcher=notes).run()
-    assert [flaw.line for flaw in notes.flaws] == [7, 141, 143]  # of the first pass only
-    assert summary.flaws == {"index 0": 1, "label ... is no number": 2}
+    summary = Training(reader, Settings(**KNOWN, passes=2, holdout=4), callbacks=notes).run()
+    assert [error.line for error in notes.errors] == [7, 141, 143]  # of the first pass only
+    assert summary.row_errors == {"index 0": 1, "label ... is no number": 2}
     assert notes.begun == 2
     assert [(passed, rows) for passed, rows, _ in notes.measures] == [(1, 150), (2, 150)]
     first = notes.steps[: len(notes.steps) // 2]
@@ -164,9 +164,11 @@ def test_whoever_watches_hears_of_everything():
     assert first[0].features(3) == np.count_nonzero(X[4])
 
 
-def test_strict_stops_at_the_first_flaw():
+def test_strict_stops_at_the_first_error():
     reader = FakeReader(X, Y, flaws=[(100, "expected a number")])
-    with pytest.raises(InvalidDataError, match=r"rows.svm, line 201, column 3: expected a number \(without --strict"):
+    with pytest.raises(
+        InvalidDataError, match=r"rows.svm, line 201, column 3: expected a number \(with `strict=False` the row"
+    ):
         Training(reader, Settings(strict=True)).run()
 
 
@@ -174,8 +176,8 @@ def test_strict_stops_at_the_first_flaw():
     ("reader", "words"),
     [
         (FakeReader(np.zeros((0, 3)), []), "rows.svm holds no row"),
-        (FakeReader(X[:5], np.zeros(5)), "0 have flaws and 5 no label"),
-        (FakeReader(X[:1], [0], flaws=[(0, "label 'x'; say")]), "1 have flaws and 1 no label; the first flaw is of"),
+        (FakeReader(X[:5], np.zeros(5)), "0 have errors and 5 no label"),
+        (FakeReader(X[:1], [0], flaws=[(0, "label 'x'; say")]), "1 have errors and 1 no label; the first error is of"),
     ],
 )
 def test_nothing_to_learn_is_an_error(reader, words, tmp_path):
@@ -189,4 +191,4 @@ def test_a_holdout_without_rows_says_so_and_keeps_the_last_weights():
     summary = training.run()
     assert summary.holdout_error is None
     assert "no row was kept apart" in "\n".join(summary.lines())
-    np.testing.assert_array_equal(training.pupil.kept, training.pupil.weights())
+    np.testing.assert_array_equal(training.trainer.kept, training.trainer.weights())

@@ -5,7 +5,7 @@ import pytest
 from massart.errors import InvalidParameterError
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 from massart.training.settings import Every, Settings
 
 
@@ -40,7 +40,7 @@ def test_when_one_is_due():
 
 def test_the_learner_that_belongs_to_what_is_known():
     assert isinstance(Settings(noise_rate=0.1, margin=0.1).learner(3), Halfspace)
-    assert isinstance(Settings().learner(3), Experts)
+    assert isinstance(Settings().learner(3), Pool)
     assert isinstance(Settings(horizon=10).learner(3), Drifting)
     rate = Settings(noise_rate=0.1).learner(3)
     assert [name for name in rate.shares() if "noise 0.1," in name]

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 from massart.learners.certificate import Certificate
+from massart.training.progress import Measured
 from massart.training.resume import difference
 from massart.training.summary import Summary, peak_memory
 
@@ -22,7 +23,7 @@ def summary(**changes):
         "noise_rate": 0.1,
         "features": 7,
         "columns": 8,
-        "flaws": {},
+        "row_errors": {},
         "unlabelled": 0,
         "weightless": 0,
         "held_out": 0,
@@ -49,13 +50,13 @@ def test_the_facts():
         "noise rate": "above 0.1 (lower confidence limit, 99%)",
         "features": "7 with a weight, in 8 columns",
         "speed": "0.50 s, 2,000 rows/s, 1.2 MB/s, at most 100 MB of memory",
-        "model": "not saved: name a file with -f",
+        "model": "not saved",
     }
 
 
 def test_what_was_left_out_and_why():
-    flaws = {"index 0": 2, "label ... is no number": 1500}
-    assert said(flaws=flaws, unlabelled=3, weightless=4)["left out"] == (
+    errors = {"index 0": 2, "label ... is no number": 1500}
+    assert said(row_errors=errors, unlabelled=3, weightless=4)["left out"] == (
         "3 without a label; 4 of importance 0; 1,500: label ... is no number; 2: index 0"
     )
 
@@ -84,16 +85,18 @@ def test_the_best_constant():
 
 
 def test_rows_kept_apart():
-    assert said(holdout=((50, 5),), best_pass=1)["holdout"] == "10.00% of 50 rows kept apart"
-    several = said(holdout=((50, 5), (50, 4), (50, 6)), best_pass=2, passes=3)["holdout"]
+    assert said(holdout=(Measured(50, 5),), best_pass=1)["holdout"] == "10.00% of 50 rows kept apart"
+    several = said(holdout=(Measured(50, 5), Measured(50, 4), Measured(50, 6)), best_pass=2, passes=3)["holdout"]
     assert several == (
         "8.00% of 50 rows kept apart; after each pass 10.00%, 8.00%, 12.00%; the model has the weights of pass 2"
     )
 
 
 def test_as_json():
-    found = json.loads(json.dumps(summary(holdout=((50, 5),), best_pass=1, flaws={"index 0": 2}).as_dict()))
-    assert (found["error"], found["holdout_error"], found["flawed"]) == (0.123, 0.1, 2)
+    found = json.loads(
+        json.dumps(summary(holdout=(Measured(50, 5),), best_pass=1, row_errors={"index 0": 2}).as_dict())
+    )
+    assert (found["error"], found["holdout_error"], found["rows_with_errors"]) == (0.123, 0.1, 2)
     assert found["certificate"]["verdict"] == "within the bound"
     assert found["certificate"]["sentence"] == BOUND.sentence
     assert (found["constant"], found["constant_error"]) == ("no", 0.4)

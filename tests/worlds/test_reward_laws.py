@@ -26,7 +26,7 @@ OPTIONS = {
 MAKERS = {name: (lambda seed=0, name=name: worlds.make(name, seed=seed)) for name in worlds.reward_names()}
 for name in worlds.reward_names():
     for title, options in OPTIONS.items():
-        if options["arms"] < worlds.make(name).least_arms:
+        if options["arms"] < worlds.make(name).limits.least_arms:
             continue
         MAKERS[f"{name}, {title}"] = lambda seed=0, name=name, options=options: worlds.make(name, seed=seed, **options)
 MAKERS["simpson, ten arms, gap .02"] = lambda seed=0: worlds.make("simpson", arms=10, gap=0.02, seed=seed)

@@ -67,7 +67,7 @@ def test_the_settings_with_more_arms():
 @pytest.mark.parametrize("arms", [2, 5, 9])
 @pytest.mark.parametrize("name", DECLARED)
 def test_gaps_and_margins_up_to_the_largest_are_kept_and_beyond_are_refused(name, arms):
-    arms = max(arms, worlds.make(name).least_arms)
+    arms = max(arms, worlds.make(name).limits.least_arms)
     margin, gap = LARGEST[name]
     margin /= arms - 1
     gap = 0.5 / 0.9 * margin if gap is None else gap / (arms - 1)

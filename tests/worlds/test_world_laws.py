@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from massart import worlds
-from massart.worlds.oblivious import ObliviousWorld
+from massart.worlds.base import ObliviousWorld
 
 ROUNDS = 12_000
 Z = 5.0

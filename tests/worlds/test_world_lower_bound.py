@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from massart import Halfspace, theory, worlds
-from massart.learners.pool import Experts
+from massart.learners.pool import Pool
 
 Z = 4.0
 MARGIN, ROUNDS, SEEDS = 0.1, 40_000, 16
@@ -50,7 +50,7 @@ def excesses(noise_rate):
         learners = {
             name: Halfspace(world.dimension, noise_rate, MARGIN, fit_intercept=False, **options)
             for name, options in KNOWN.items()
-        } | {name: Experts(world.dimension, seed=seed, **options) for name, options in POOLS.items()}
+        } | {name: Pool(world.dimension, seed=seed, **options) for name, options in POOLS.items()}
         found["majority"].append(majority(world, chunk))
         for name, learner in learners.items():
             answers = np.where(learner.learn_many(chunk.X, chunk.y) >= 0, 1, -1)

@@ -104,7 +104,7 @@ def race(
     Parameters
     ----------
     learners : str, learner, or several of them
-        Names of `massart.learners.contestants`, learners of `massart.learners.protocol`, scikit-learn classifiers with
+        Names of `massart.learners.contestants`, learners of `massart.learners.base`, scikit-learn classifiers with
         `partial_fit`, or a mapping from names to any of these. They are copied, not changed.
     world : World or str
         A world or the name of one.

@@ -15,7 +15,7 @@ __all__ = ["ClassifierLearner", "Contestant", "Entry", "enter"]
 
 
 class Contestant(Protocol):
-    """As much of `massart.learners.protocol.OnlineLearner` as a race asks for."""
+    """As much of `massart.learners.base.OnlineLearner` as a race asks for."""
 
     def learn(self, x: NDArray[Any], y: float) -> float:
         """Learn one row; return the score it had before."""

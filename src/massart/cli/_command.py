@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from massart.cli.outlets import Outlet, leave
+from massart.cli.process import Outlet, leave
 from massart.errors import MassartError
 
 if TYPE_CHECKING:

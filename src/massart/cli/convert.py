@@ -7,8 +7,7 @@ import typer
 
 from massart.cli import reading_options as options
 from massart.cli._command import reporting
-from massart.cli.outlets import Outlet
-from massart.cli.signals import Stop
+from massart.cli.process import Outlet, Stop
 from massart.errors import InvalidParameterError
 
 _NAME = "massart convert"
@@ -96,20 +95,20 @@ def _convert(given: list[str], out: str, to: str, asked: dict[str, Any], how: di
         if not quiet:
             err.say(f"{_NAME}: {weights:,} weights that are not 0 written to {out}")
         return
-    from massart.cli.progress_rows import watching_rows
+    from massart.cli.progress import row_progress
     from massart.data.schema import Schema
     from massart.data.writers import convert_rows
 
     schema = Schema(**{name: value for name, value in asked.items() if value is not None})
-    with watching_rows(err, _NAME, quiet=quiet, to_stdout=out == "-") as watcher:
+    with row_progress(err, _NAME, quiet=quiet, to_stdout=out == "-") as callbacks:
         found = convert_rows(
             given,
             out,
             schema,
             to=to,
-            on_error=watcher.flaw,
-            on_rows=watcher.advanced,
-            on_warning=watcher.note,
+            on_error=callbacks.row_error,
+            on_rows=callbacks.advanced,
+            on_warning=callbacks.note,
             **how,
         )
     if not quiet:

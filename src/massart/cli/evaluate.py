@@ -98,7 +98,7 @@ def _opened(policy: str) -> Any:
     if not Path(policy).is_file():
         choice = "; ".join(f"{name}: {words}" for name, words in POLICIES.items())
         raise InvalidParameterError(f"there is no policy and no file {policy!r}; there are {choice}")
-    from massart.models.saving import load
+    from massart.models.opening import load
 
     model = load(policy)
     if not hasattr(model, "probabilities"):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from massart.cli._command import plain_console, reporting
-from massart.cli.outlets import Outlet
+from massart.cli.process import Outlet
 
 
 def inspect(
@@ -31,7 +31,7 @@ def inspect(
     massart inspect model.massart --top 20 --names train.vw
     """
     with reporting("massart inspect"):
-        from massart.training.inspecting import inspect_model
+        from massart.cli.inspect_page import inspect_model
 
         found = inspect_model(model, top, names or ())
         out = Outlet(sys.stdout)

@@ -1,14 +1,126 @@
-"""What `massart inspect` found, in words: one fact per line, and a table of the heaviest features."""
+"""What `massart inspect` finds in a model file, and how it shows it: one fact per line, and a table of features."""
 
+import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import asdict
+from typing import Any, Final
 
-__all__ = ["fact_lines", "feature_rows", "shown"]
+import numpy as np
+from numpy.typing import NDArray
 
+from massart.data.feature_names import column_names, find_names
+from massart.errors import InvalidParameterError
+from massart.kernels.learning import ranking as kernel
+from massart.learners.certificate import noise_rate_words
+from massart.models.export import facts, finite
+from massart.models.opening import OpenedModel, model_of, open_model
+
+__all__ = ["fact_lines", "feature_rows", "inspect_model", "shown"]
+
+_EXPERTS: Final = 5  # of a pool that are named
+_DECIDERS: Final = ("bandit", "ranker")
 _LONGEST, _LONGEST_PATH = 60, 240  # characters of a name
 _FILES, _COLUMNS = 4, 8  # that are named
 
 Fact = tuple[str, str]
+
+
+def inspect_model(path: str | os.PathLike[str], top: int = 10, names: Sequence[str] = ()) -> dict[str, Any]:
+    """All of it, as JSON has it.
+
+    `top` features are named, the heaviest first. Where names were hashed, data is looked through for names that are
+    hashed to these columns.
+
+    >>> import tempfile
+    >>> from massart import MassartClassifier, save
+    >>> clf = MassartClassifier(0.1, 0.05).partial_fit([[1.0, 2.0]], ["yes"], classes=["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(clf, f"{folder}/m.massart")
+    ...     found = inspect_model(f"{folder}/m.massart", top=1)
+    >>> found["kind"], found["rounds"], [feature["name"] for feature in found["features"]]
+    ('classifier', 1, ['column 1'])
+    """
+    if top < 0:
+        raise InvalidParameterError(f"top={top}: give 0 or more")
+    opened = open_model(path)
+    found = {"file": str(path), "bytes": opened.path.stat().st_size, **facts(opened)}
+    if opened.kind in _DECIDERS:
+        found |= _decider(opened)
+    elif opened.learner is not None:
+        found |= _learner(opened, top, names)
+    plain: dict[str, Any] = finite(found)
+    return plain
+
+
+def _learner(opened: OpenedModel, top: int, names: Sequence[str]) -> dict[str, Any]:
+    if names and opened.naming != "hash":
+        raise InvalidParameterError(f"{opened.path} knows its columns without help: leave --names out")
+    columns = [_heaviest(row[:-1], top) for row in opened.weights]
+    labels = _labels(opened, {column for own in columns for column in own}, names)
+    heavy = [
+        [{"name": labels[column], "column": column, "weight": float(row[column])} for column in own]
+        for row, own in zip(opened.weights, columns, strict=True)
+    ]
+    members = getattr(opened.learner, "members", [opened.learner])
+    shares = [dict(list(member.shares().items())[:_EXPERTS]) for member in members]
+    constants = opened.weights[:, -1].tolist()
+    used = int(np.count_nonzero(opened.weights[:, :-1].any(axis=0) if len(heavy) > 1 else opened.weights[0, :-1]))
+    if len(heavy) == 1:
+        return {"experts": shares[0], "used": used, "intercept": constants[0], "features": heavy[0]}
+    each = [str(label) for label in opened.classes]
+    return {
+        "experts": dict(zip(each, shares, strict=True)),
+        "used": used,
+        "intercept": dict(zip(each, constants, strict=True)),
+        "features": dict(zip(each, heavy, strict=True)),
+    }
+
+
+def _heaviest(weights: NDArray[np.float64], top: int) -> list[int]:
+    """The columns of the largest weights in size, which are not 0; of equals, the first."""
+    sizes = np.abs(weights)
+    top = min(top, sizes.size)
+    if not top:
+        return []
+    least = np.partition(sizes, sizes.size - top)[sizes.size - top]
+    above, equal = np.flatnonzero(sizes > least), np.flatnonzero(sizes == least)
+    chosen = np.concatenate((above, equal[: top - above.size]))
+    order = np.lexsort((chosen, -sizes[chosen]))
+    return [int(column) for column in chosen[order] if sizes[column] > 0]
+
+
+def _labels(opened: OpenedModel, columns: set[int], names: Sequence[str]) -> dict[int, str]:
+    """What people call these columns."""
+    words = {"name": "", "index": "index ", "hash": "#", "column": "column "}[opened.naming]
+    labels = {column: words + opened.key(column) for column in columns}
+    if opened.naming == "hash" and opened.schema is not None:
+        found = find_names(names, opened.schema, columns) if names and columns else {}
+        for column, own in column_names(opened.schema, columns).items():
+            found[column] = list(dict.fromkeys((*own, *found.get(column, []))))
+        labels |= {column: " | ".join(own) for column, own in found.items()}
+    return labels
+
+
+def _decider(opened: OpenedModel) -> dict[str, Any]:
+    """Parameters and counters of a bandit or ranker."""
+    decider = model_of(str(opened.path), opened.kind, opened.meta, opened.arrays)
+    experts, how = opened.arrays["experts"], opened.arrays["how"]
+    parameters: dict[str, Any] = {
+        "gap": sorted(set(experts[kernel.DELTA].tolist())),
+        "margin": sorted(set(experts[kernel.GAMMA].tolist())),
+        "reward_range": [float(how[kernel.LOWEST]), float(how[kernel.HIGHEST])],
+    }
+    found = {"parameters": parameters, "columns": int(opened.arrays["weights"].shape[0]), "rounds": decider.rounds}
+    if opened.kind == "ranker":
+        return found | {"lift": decider.lift, "guaranteed_lift": decider.guaranteed_lift}
+    parameters |= {
+        "exploration": float(how[kernel.FLOOR]) or None,
+        "horizon": float(how[kernel.HORIZON]) or None,
+        "update": "paper" if how[kernel.PAPER] else "inverse-margin",
+    }
+    certificate = decider.certificate()
+    words = {"verdict": certificate.verdict, "sentence": certificate.sentence}
+    return found | {"pending": decider.pending, "certificate": asdict(certificate) | words}
 
 
 def shown(text: str, longest: int = _LONGEST) -> str:
@@ -123,8 +235,6 @@ def _counts(found: Mapping[str, Any]) -> list[Fact]:
     if found["error"] is not None:
         words = f" ({found['error']:.2%}), each row predicted before it was learned"
         facts = [("rounds", facts[0][1] + words)]
-    from massart.learners.summary import noise_rate_words
-
     facts.append(("bound", found["certificate"]["sentence"]))
     facts.append(("noise rate", noise_rate_words(found["noise_rate"])))
     return facts

@@ -43,7 +43,8 @@ def _arrays(width: int) -> Iterator[Any]:
 def learn_arrays(folder: Path) -> None:
     """MassartClassifier with default settings, few and many features, two classes and three."""
     from massart.learners.classifier import MassartClassifier
-    from massart.models.saving import load, save
+    from massart.models.opening import load
+    from massart.models.saving import save
 
     for width in (4, 70):
         for X in _arrays(width):
@@ -135,7 +136,8 @@ def choose_arms(folder: Path) -> None:
 
     from massart.learners.bandit import MonotoneBandit
     from massart.learners.ranker import MonotoneRanker
-    from massart.models.saving import load, save
+    from massart.models.opening import load
+    from massart.models.saving import save
 
     dense = _dense(3)[:4] / 10.0
     for options in ({}, {"gap": 0.1, "margin": 0.1}, {"gap": 0.1, "margin": 0.1, "horizon": 100, "update": "paper"}):

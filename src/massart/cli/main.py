@@ -18,10 +18,9 @@ from massart.cli.convert import convert
 from massart.cli.doctor import doctor
 from massart.cli.evaluate import evaluate
 from massart.cli.inspect import inspect
-from massart.cli.outlets import Outlet
 from massart.cli.predict import predict
+from massart.cli.process import Outlet, with_log
 from massart.cli.race import race
-from massart.cli.start import speaking
 from massart.cli.train import train
 from massart.cli.warmup import warmup
 from massart.cli.worlds import worlds
@@ -36,7 +35,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (train, predict, inspect, convert, race, worlds, bound, evaluate, doctor, warmup):
-    app.command()(speaking(command))
+    app.command()(with_log(command))
 
 
 def _version(asked: bool) -> None:

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from massart.cli._command import reporting
-from massart.cli.outlets import Outlet
-from massart.cli.start import quick_start
+from massart.cli.process import Outlet, quick_start
 from massart.errors import MassartError
 
 _NAME = "massart predict"
@@ -62,11 +61,11 @@ def _predict(
             raise MassartError("name a file to predict, or pipe rows in")
         data = ["-"]
     quick_start()
-    from massart.cli.progress_rows import watching_rows
+    from massart.cli.progress import row_progress
     from massart.training import predict_file
 
     err = Outlet(sys.stderr, careless=True)
-    with watching_rows(err, _NAME, quiet=quiet, to_stdout=out is None) as watcher:
+    with row_progress(err, _NAME, quiet=quiet, to_stdout=out is None) as callbacks:
         found = predict_file(
             model,
             data,
@@ -75,12 +74,12 @@ def _predict(
             data_format=data_format,
             strict=strict,
             workers=threads,
-            watcher=watcher,
+            callbacks=callbacks,
         )
     if not quiet:
         words = [f"{found.rows:,} rows predicted"]
         if found.error is not None:
             words.append(f"error {found.error:.2%}: {found.mistakes:,} mistakes on {found.labelled:,} with a label")
-        if found.flawed:
-            words.append(f"{found.flawed:,} left out")
+        if found.rows_with_errors:
+            words.append(f"{found.rows_with_errors:,} left out")
         err.say(f"{_NAME}: {'; '.join(words)}")

@@ -1,10 +1,10 @@
-"""Progress on a terminal, redrawn in place: how fast, how wrong, against which bound, and how long still."""
+"""Progress on a terminal, redrawn in place: speed, error, mistake bound, and the time left."""
 
 import time
 from collections import deque
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -12,23 +12,30 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from massart.cli.outlets import Outlet
-from massart.cli.progress_table import Teller
+from massart.cli.process import Outlet
+from massart.cli.progress import Messages, Sums
 from massart.data.chunk import Position
 from massart.learners.certificate import CONTRADICTS, SAYS_NOTHING, WITHIN
-from massart.training.events import Step
-from massart.training.progress import Progress
+from massart.training.progress import Measured, Progress, Step
 from massart.training.run import Training
 
 __all__ = ["LiveProgress"]
 
 _REDRAW = 0.1  # seconds
 _STYLES = {SAYS_NOTHING: "", WITHIN: "green", CONTRADICTS: "bold red"}
-_LATE = 3.0  # seconds that "recent" looks back
+_RECENT = 3.0  # seconds that "recent" looks back
 
 
-class LiveProgress(Teller):
-    """Pass it as `watcher` to a training, inside of `with`."""
+class _Begin(NamedTuple):
+    """Where this process began the pass."""
+
+    when: float
+    rounds: int = 0
+    fraction: float = 0.0  # of the input
+
+
+class LiveProgress(Messages):
+    """Pass it as `callbacks` to a training, inside of `with`."""
 
     def __init__(self, console: Console, out: Outlet, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(out, name)
@@ -36,10 +43,9 @@ class LiveProgress(Teller):
         self._live = Live(console=console, transient=True, auto_refresh=False)
         self._clock = clock
         self._training: Training | None = None
-        # When, after how many rows, and at which fraction of the input this process began the pass.
-        self._begun: tuple[float, int, float] | None = None
+        self._begun: _Begin | None = None
         self._drawn = -_REDRAW
-        self._past: deque[tuple[float, float, float]] = deque()  # (when, weight, wrong) of the last seconds
+        self._past: deque[tuple[float, Sums]] = deque()  # when, and the sums then, of the last seconds
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -62,7 +68,7 @@ class LiveProgress(Teller):
         self._training = training
         # In the middle of the input, the reader can tell where that is only once it has read something.
         first = training.progress.position == Position()
-        self._begun = (self._clock(), 0, 0.0) if first else None
+        self._begun = _Begin(self._clock()) if first else None
         self._past.clear()
         if first and training.progress.passed == 1:
             self._draw()
@@ -72,9 +78,9 @@ class LiveProgress(Teller):
         if self._clock() - self._drawn >= _REDRAW:
             self._draw()
 
-    def measured(self, passed: int, rows: int, wrong: int) -> None:
+    def measured(self, passed: int, measured: Measured) -> None:
         """A line that stays."""
-        self.say(f"error on {rows:,} rows kept apart, after pass {passed}: {wrong / max(1, rows):.2%}")
+        self.say(f"error on {measured.rows:,} rows kept apart, after pass {passed}: {measured.error:.2%}")
 
     def _draw(self) -> None:
         self._drawn = self._clock()
@@ -93,35 +99,33 @@ class LiveProgress(Teller):
         """What is shown at present."""
         progress, now = training.progress, self._clock()
         fraction = training.reader.fraction()
-        self._begun = self._begun or (now, progress.rounds, fraction or 0.0)
-        begun, rounds, start = self._begun
-        seconds = max(now - begun, 1e-9)
+        self._begun = begun = self._begun or _Begin(now, progress.rounds, fraction or 0.0)
+        seconds = max(now - begun.when, 1e-9)
         facts = Table.grid(padding=(0, 2))
-        speed = f"{(progress.rounds - rounds) / seconds:,.0f} rows/s"
+        speed = f"{(progress.rounds - begun.rounds) / seconds:,.0f} rows/s"
         sizes = [source.size for source in training.reader.sources]
-        done = None if fraction is None else max(0.0, fraction - start)
+        done = None if fraction is None else max(0.0, fraction - begun.fraction)
         if done is not None and None not in sizes:
             speed += f", {done * sum(sizes) / seconds / 1e6:,.1f} MB/s"
         facts.add_row("rows", Text(f"{progress.rounds:,}"), Text(speed, style="cyan"))
-        facts.add_row("error", *self._errors(progress, now))
-        if progress.flawed:
-            facts.add_row("left out", Text(f"{progress.flawed:,} rows with flaws", style="yellow"), "")
+        facts.add_row("error", *self._error_words(progress, now))
+        if progress.rows_with_errors:
+            facts.add_row("left out", Text(f"{progress.rows_with_errors:,} rows with errors", style="yellow"), "")
         pace = None if not done else seconds / done
         bound = Table.grid(padding=(0, 2))
-        if training.pupil.first is not None and progress.learned:
-            certificate = training.pupil.first.certificate()
+        if training.trainer.first is not None and progress.learned:
+            certificate = training.trainer.first.certificate()
             bound.add_row("bound", Text(certificate.sentence, style=_STYLES[certificate.verdict]))
         return Group(_head(training, fraction, pace), facts, bound)
 
-    def _errors(self, progress: Progress, now: float) -> tuple[Text, Text]:
-        weight, wrong = progress.weight, progress.wrong
-        self._past.append((now, weight, wrong))
-        while now - self._past[0][0] > _LATE and len(self._past) > 2:
+    def _error_words(self, progress: Progress, now: float) -> tuple[Text, Text]:
+        weight, wrong = sums = Sums(progress.weight, progress.wrong)
+        self._past.append((now, sums))
+        while now - self._past[0][0] > _RECENT and len(self._past) > 2:
             self._past.popleft()
-        _, weight_then, wrong_then = self._past[0]
-        late = (wrong - wrong_then) / (weight - weight_then) if weight > weight_then else None
+        recent = sums.error_since(self._past[0][1])
         so_far = f"{wrong / weight:.2%}" if weight else "no row yet"
-        words = [] if late is None else [f"recent {late:.2%}"]
+        words = [] if recent is None else [f"recent {recent:.2%}"]
         if weight:
             constant = min(progress.weight_positive, weight - progress.weight_positive) / weight
             words.append(f"best constant {constant:.2%}")

@@ -14,9 +14,7 @@ import typer
 
 from massart.cli import reading_options as options
 from massart.cli._command import reporting
-from massart.cli.outlets import Outlet, leave
-from massart.cli.signals import Stop
-from massart.cli.start import quick_start
+from massart.cli.process import Outlet, Stop, leave, quick_start
 from massart.errors import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -145,7 +143,7 @@ def train(
     with Stop() as stop, reporting(_NAME, stop, "stopped before anything was learned"):
         plan = _Plan(
             data=_data(data),
-            reading=options.asked_reading(
+            schema=options.asked_reading(
                 data_format,
                 labels,
                 ignore,
@@ -182,7 +180,7 @@ def train(
 
 class _Plan(NamedTuple):
     data: list[str]
-    reading: dict[str, Any]
+    schema: dict[str, Any]
     learner: dict[str, Any]
     passes: int
     holdout: str | None
@@ -218,20 +216,22 @@ class _Plan(NamedTuple):
     def asked_reading(self) -> "Schema":
         from massart.data.schema import Schema
 
-        return Schema(**{name: value for name, value in self.reading.items() if value is not None})
+        return Schema(**{name: value for name, value in self.schema.items() if value is not None})
 
 
 def _run(plan: _Plan, stop: Stop) -> int:
     """Train; the exit code."""
     if plan.json and plan.predictions == "-":
         raise InvalidParameterError("--json and --predictions - both want standard output: write one of them to a file")
+    if plan.resume and plan.model is None:
+        raise InvalidParameterError("--resume needs -f MODEL, beside which the checkpoint lies")
     if plan.scores and plan.predictions is None:
         raise InvalidParameterError("--scores says how to write predictions: say where with --predictions")
     quick_start()
     from massart.training import is_complete, open_training
 
     out, err = Outlet(sys.stdout), Outlet(sys.stderr, careless=True)
-    watcher, live = _watcher(plan, err)
+    callbacks, live = _callbacks(plan, err)
     output = None if plan.predictions is None else out if plan.predictions == "-" else Path(plan.predictions)
     training = open_training(
         plan.data,
@@ -243,7 +243,7 @@ def _run(plan: _Plan, stop: Stop) -> int:
         predictions=output,
         as_scores=plan.scores,
         workers=plan.threads,
-        watcher=watcher,
+        callbacks=callbacks,
         stopped=stop,
     )
     try:
@@ -260,14 +260,14 @@ def _run(plan: _Plan, stop: Stop) -> int:
     return 0 if summary.stopped is None else 128 + summary.stopped
 
 
-def _watcher(plan: _Plan, err: Outlet) -> tuple[Any, Any]:
-    """Who shows the progress, and what to hold while it is shown."""
-    from massart.cli.progress_table import Pace, ProgressTable
-    from massart.training import Watcher
+def _callbacks(plan: _Plan, err: Outlet) -> tuple[Any, Any]:
+    """What shows the progress, and what to hold while it is shown."""
+    from massart.cli.progress import Pace, ProgressTable
+    from massart.training import Callbacks
 
     pace = Pace() if plan.progress is None else Pace.parse(plan.progress)
     if plan.quiet:
-        return Watcher(), nullcontext()
+        return Callbacks(), nullcontext()
     if plan.progress is None and sys.stderr.isatty():
         from rich.console import Console
 
@@ -283,7 +283,9 @@ def _tell(plan: _Plan, summary: "Summary", out: Outlet, err: Outlet, *, can_go_o
     if plan.json:
         out.say(json_format.dumps(summary.as_dict(), indent=2, default=str))
     elif not plan.quiet:
-        (err if plan.predictions == "-" or summary.stopped is not None else out).say("\n".join(summary.lines()))
+        (err if plan.predictions == "-" or summary.stopped is not None else out).say(
+            "\n".join(summary.lines("not saved: name a file with -f"))
+        )
     if summary.stopped is not None:
         err.say(f"{_NAME}: stopped after {summary.rows:,} rows; {_how_to_go_on(summary, plan, can_go_on=can_go_on)}")
 

@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 from massart.errors import InvalidDataError
 from massart.kernels.learning import row_checks as kernel
 from massart.kernels.learning.scoring import score_csr, score_dense
+from massart.options import LARGEST, SMALLEST
 
 _BLOCK = 8192  # rows of a Fortran-ordered or strided array that are copied at a time
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _INT8, _UINT32, _UINT64, _FLOAT64 = np.dtype(np.int8), np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.float64)
-# Squares and fourth powers of what a learner is given must stay finite and above zero.
-SMALLEST, LARGEST = 1e-50, 1e50
 _LONGEST = 1e154  # that a row may be which is scaled to norm 1: its square stays finite, in any order of additions
 
 
 def _floats(a: NDArray[Any]) -> NDArray[Any]:
-    return a if a.dtype in _FLOATS else a.astype(np.float64)
+    with np.errstate(over="ignore"):  # of numbers longer than 64 bits: infinity is refused
+        return a if a.dtype in _FLOATS else a.astype(np.float64)
 
 
 def _frozen(a: NDArray[Any]) -> NDArray[Any]:
@@ -74,11 +74,12 @@ class Rows:
         2
         """
         longest = _LONGEST if scaled else LARGEST
-        sparse = sys.modules.get("scipy.sparse")  # not imported here: whoever has a sparse matrix has done so
-        if sparse is not None and sparse.issparse(X):
-            check_sparse(X)
+        if check_form(X):
             return cls._of_csr(X.tocsr(), names, longest).check()
-        X = np.asarray(X)
+        try:
+            X = np.asarray(X)
+        except (TypeError, ValueError) as error:
+            raise InvalidDataError(f"X is no array of numbers: {error}") from None
         if X.ndim != 2 or X.dtype.kind not in "fiub":
             raise InvalidDataError(
                 f"X is an array of {X.dtype} with {X.ndim} dimensions: give real numbers, one row per example"
@@ -271,24 +272,69 @@ def _is_vector(array: Any, dtype: "np.dtype[Any]", size: int | None = None) -> b
     )
 
 
+# The arrays of SciPy's sparse forms: the values, and then those that say where the values are.
+_SPARSE_PARTS = {
+    **dict.fromkeys(("csr", "csc", "bsr"), ("data", "indices", "indptr")),
+    "coo": ("data", "row", "col"),
+    "dia": ("data", "offsets"),
+}
+
+
+def check_form(X: Any) -> bool:
+    """Whether rows are a sparse matrix; one that does not fit together is refused, and so are masked values."""
+    sparse = sys.modules.get("scipy.sparse")  # not imported here: whoever has a sparse matrix has done so
+    if sparse is not None and sparse.issparse(X):
+        check_sparse(X)
+        return True
+    check_mask(X, "X")
+    return False
+
+
+def checked_csr(X: Any) -> Any:
+    """A sparse matrix as one in CSR form whose rows SciPy can pick."""
+    Rows.of(X)
+    return X.tocsr()
+
+
 def check_sparse(X: Any) -> None:
     """Refuse a sparse matrix that SciPy could not turn into a CSR one safely: its loops check no index either."""
-    if X.dtype.kind not in "fiub" or X.ndim != 2:
-        raise InvalidDataError(
-            f"X is a sparse array of {X.dtype} with {X.ndim} dimensions: give real numbers, one row per example"
-        )
     try:
-        if X.format in ("csc", "bsr"):
-            X.check_format(full_check=True)
-        elif X.format == "coo":
-            for places, size in ((X.row, X.shape[0]), (X.col, X.shape[1])):
-                if places.shape != X.data.shape or (places.size and not 0 <= places.min() <= places.max() < size):
-                    raise ValueError("it has entries outside its shape")
-    except ValueError as error:
+        check_sparse_parts(X)
+    except (TypeError, ValueError) as error:
         raise InvalidDataError(
             f"The sparse matrix X of shape {X.shape} does not fit together ({error}): build it again with SciPy. "
             "Nothing was learned from this batch."
         ) from None
+    if X.dtype.kind not in "fiub" or X.ndim != 2:
+        raise InvalidDataError(
+            f"X is a sparse array of {X.dtype} with {X.ndim} dimensions: give real numbers, one row per example"
+        )
+
+
+def check_sparse_parts(X: Any) -> None:
+    """A TypeError or ValueError if the arrays of a sparse matrix do not fit together; CSR has a door of its own."""
+    if X.ndim != 2:
+        return
+    if X.format not in _SPARSE_PARTS:  # Python's lists or dictionaries, of which SciPy trusts the lengths alone
+        if X.format == "lil" and (
+            X.rows.shape != X.shape[:1] or [len(row) for row in X.rows] != [len(row) for row in X.data]
+        ):
+            raise ValueError("it does not have one column per value")
+        X.tocsr()
+        return
+    values, *places = (getattr(X, name) for name in _SPARSE_PARTS[X.format])
+    if not all(isinstance(part, np.ndarray) for part in (values, *places)):
+        raise TypeError("its values and indices are not arrays")
+    if not all(np.can_cast(part.dtype, np.int64) for part in places):
+        raise TypeError("its indices are not signed whole numbers")
+    if X.format in ("csc", "bsr"):
+        X.check_format(full_check=True)
+    elif X.format == "coo":
+        for part, size in zip(places, X.shape, strict=True):
+            if part.shape != values.shape or (part.size and not 0 <= part.min() <= part.max() < size):
+                raise ValueError("it has entries outside its shape")
+    elif X.format == "dia" and not (values.ndim == 2 and places[0].shape == values.shape[:1]):
+        raise ValueError("it does not have one offset per diagonal")
 
 
 def check_outputs(
@@ -323,6 +369,15 @@ def _not_finite(values: NDArray[Any], row: int, columns: NDArray[Any], names: Se
     )
 
 
+def check_mask(array: Any, name: str) -> None:
+    """Refuse an array some of whose values are masked: what lies below the mask is no data."""
+    if isinstance(array, np.ma.MaskedArray) and bool(np.ma.getmaskarray(array).any()):
+        raise InvalidDataError(
+            f"{name} is a masked array with values that are masked: drop those rows or fill the values. "
+            "Nothing was learned from this batch."
+        )
+
+
 _LABELS: dict[Any, NDArray[np.int8]] = {label: np.array([label], np.int8) for label in (-1, 1)}
 
 
@@ -332,6 +387,8 @@ def row_of(x: Any, width: int) -> NDArray[Any]:
         row = np.asarray(x)
     except (TypeError, ValueError) as error:
         raise InvalidDataError(f"The row is no array of numbers: {error}") from None
+    if row is not x:
+        check_mask(x, "The row")
     if row.shape != (width,):
         raise InvalidDataError(f"The row has shape {row.shape}, but this learner takes {width} features")
     if row.dtype.kind not in "fiub":
@@ -354,6 +411,7 @@ def one_label(y: Any) -> NDArray[np.int8]:
 
 def check_labels(y: Any, count: int) -> NDArray[np.int8]:
     """Labels -1 and +1, one per row."""
+    check_mask(y, "y")
     try:
         labels = np.asarray(y)
         fits = labels.shape == (count,) and bool(np.all((labels == 1) | (labels == -1)))
@@ -368,6 +426,7 @@ def check_weights(weights: Any, count: int) -> NDArray[np.float64]:
     """Importance weights, one per row, finite and not negative; a row of weight 0 counts as absent. None is all 1."""
     if weights is None:
         return np.ones(count)
+    check_mask(weights, "sample_weight")
     try:
         weights = np.asarray(weights)
         weights = weights.astype(np.complex128 if weights.dtype.kind == "c" else np.float64)

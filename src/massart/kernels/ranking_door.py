@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError
+from massart.kernels.door import check_mask, check_sparse_parts
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.learning import ranking_rounds as rounds
 from massart.kernels.learning import row_checks as rows_kernel
@@ -172,6 +173,7 @@ def _arms(rows: Any, allowed: NDArray[np.bool_], count: int, width: int) -> Chec
 
 
 def _numbers(contexts: Any) -> NDArray[np.float64]:
+    check_mask(contexts, "contexts")
     try:
         given = np.asarray(contexts)
         if given.dtype.kind not in _NUMBERS:
@@ -198,12 +200,7 @@ def _mask(allowed: Any, count: int) -> NDArray[np.bool_]:
 def _csr(matrix: Any) -> Any:
     """Flat arrays of a SciPy matrix, which somebody may have put together by hand."""
     try:
-        if matrix.format in ("csc", "bsr"):
-            matrix.check_format(full_check=True)
-        elif matrix.format == "coo" and matrix.nnz:
-            ends = [(int(axis.min()), int(axis.max())) for axis in (matrix.row, matrix.col)]
-            if not all(0 <= low <= high < size for (low, high), size in zip(ends, matrix.shape, strict=True)):
-                raise ValueError("indices out of range")
+        check_sparse_parts(matrix)
         if matrix.format != "csr":
             matrix = matrix.tocsr()
         parts = (matrix.data, matrix.indices, matrix.indptr)

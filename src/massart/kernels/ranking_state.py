@@ -27,12 +27,10 @@ from massart.kernels.learning import paper_ranking as paper
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.learning import ranking_rounds as rounds
 from massart.kernels.ranking_door import LONGEST, CheckedArms, CheckedRound, check_arms, contexts_too_long, make_round
+from massart.options import LARGEST_REWARD, LEAST_MARGIN, LEAST_WIDTH, MOST_CHOICES, MOST_HORIZON
 
-__all__ = ["LARGEST_REWARD", "LEAST_MARGIN", "LEAST_WIDTH", "MOST_CHOICES", "MOST_HORIZON", "RankingState",
-           "check_state", "new_state", "require_arrays"]  # fmt: skip
+__all__ = ["RankingState", "check_state", "new_state", "require_arrays"]
 
-LARGEST_REWARD, LEAST_WIDTH, LEAST_MARGIN, MOST_HORIZON = 1e50, 1e-50, 1e-12, 1e15
-MOST_CHOICES: Final = 1 << 48
 _LONG: Final = 1e6  # of w = SCALE * T, which is at most about 1
 _SQUARES: Final = 1e200
 _MOST_WEIGHTS: Final = 1 << 37  # a terabyte

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import ModelFileError
-from massart.kernels.door import LARGEST, SMALLEST
 from massart.kernels.learning import halfspace, mixture, pool
+from massart.options import LARGEST, SMALLEST
 
 __all__ = ["check_arrays", "check_council", "check_halfspace", "check_pool"]
 

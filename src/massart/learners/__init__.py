@@ -1,1 +1,1 @@
-"""What remembers something between rounds."""
+"""Online learners and bandits: everything that has a state between rounds."""

@@ -8,24 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
+from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError, shown
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.ranking_door import CheckedRound, check_round
-from massart.kernels.ranking_state import (
-    LEAST_MARGIN,
-    MOST_CHOICES,
-    MOST_HORIZON,
-    RankingState,
-    check_state,
-    new_state,
-    require_arrays,
-)
+from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
 from massart.learners.choice import Choice, Contexts, Played, Signer, new_epoch
 from massart.learners.lift import OLD_EXPERT_SIZE, LiftCertificate, certify_lift, grown
 from massart.learners.locking import Guarded
 from massart.learners.pending import Pending
-from massart.learners.rewards import check_number, check_reward_range, reward_number, shown
-from massart.learners.rules import UPDATES
+from massart.options import MOST_CHOICES, BanditOptions, check_reward, strict_number
 
 # (gap in units of the reward range, margin in units of the longest context) of the experts when neither is known.
 GAPS, MARGINS = (0.02, 0.1), (0.1, 0.02)
@@ -35,34 +26,45 @@ _MADE_ANEW = ("_epoch", "_pending", "_signer", "_state")  # by `__setstate__`
 
 
 class MonotoneBandit(Guarded):
-    """Choose arms by a linear score; gap and margin known: E[lift] >= (k-1)/k * gap * T - o(T) (Theorem 11).
+    """Contextual bandit with a linear score that needs no model of the rewards.
 
-    It needs no model of the reward, only that within a round a better score w*.x, ||w*|| <= 1, means a better expected
-    reward, by at least `gap` between any two arms with different contexts, at scores at least `margin` apart. Rewards
-    may fall across rounds as scores rise. Lift is the reward above that of a uniformly random arm.
+    It assumes that within a round a better score w*.x, ||w*|| <= 1, means a better expected reward, by at least `gap`
+    between any two arms with different contexts, at scores at least `margin` apart. Across rounds rewards may fall as
+    scores rise. Lift is the reward above that of a uniformly random arm.
 
-    What is proved: with both `gap` and `margin` given, Theorem 11 of docs/theory.md bounds the expected lift from
-    below, and Theorem 17 the lift of rewards learned late and of arms with equal contexts (which then must have equal
-    expected rewards); `certificate` computes that bound. With one of them unknown, or both, which is the default,
-    several values are tried and followed as their estimated rewards suggest: no theorem covers that, and nothing is
-    guaranteed.
+    With both `gap` and `margin` given, E[lift] >= (k-1)/k * gap * T - o(T) (Theorem 11 of docs/theory.md); Theorem 17
+    covers rewards learned late and arms with equal contexts (which then must have equal expected rewards), and
+    `certificate` computes that bound. By default both are unknown, several values are tried and followed as their
+    estimated rewards suggest: no theorem covers that, and nothing is guaranteed.
 
     Parameters
     ----------
-    gap : lower bound on the difference of expected rewards of two arms of a round. None: several are tried.
-    margin : lower bound on the difference of their scores, for contexts of norm at most 1; longer ones are then
-        refused. None: several are tried, in units of the longest context.
-    reward_range : lowest and highest reward, each at most 1e50 in size.
-    horizon : number of rounds to come, at most 1e15. None: every round explores as if it were the last.
-    exploration : the smallest probability with which a round explores; None: as little as the theory wants.
-    random_state : seed of the draws of a new bandit; a loaded one draws anew, see `reseed`.
-    default_reward : what `expire` and `expire_after` teach; None: the lowest reward.
-    clip_rewards : take rewards outside the range as its nearest end, instead of refusing them.
-    update : "inverse-margin", or "paper" for the paper's Algorithm 3, which needs gap, margin and horizon. Its bound
-        (Theorem 1.10 of the paper) is for rewards that come before the next choice.
-    expire_after : a choice that still waits when so many others have been made after it is taught the default reward
-        and forgotten. None: choices wait for ever, at about 100 bytes each.
+    gap : float, default=None
+        Lower bound on the difference of expected rewards of two arms of a round. If None, several values are tried.
+    margin : float, default=None
+        Lower bound on the difference of their scores, for contexts of norm at most 1; longer ones are then refused. If
+        None, several values are tried, in units of the longest context.
+    reward_range : tuple of two floats, default=(0.0, 1.0)
+        Lowest and highest reward, each at most 1e50 in size.
+    horizon : float, default=None
+        Number of rounds to come, at most 1e15. If None, every round explores as if it were the last.
+    exploration : float, default=None
+        The smallest probability with which a round explores. If None, as little as the theory requires.
+    random_state : int, default=None
+        Random seed of a new bandit; a loaded one draws anew, see `reseed`.
+    default_reward : float, default=None
+        The reward that `expire` and `expire_after` learn. If None, the lowest reward.
+    clip_rewards : bool, default=False
+        Whether to clip rewards outside the range instead of refusing them.
+    update : {"inverse-margin", "paper"}, default="inverse-margin"
+        "paper" is Algorithm 3 of the paper, which needs gap, margin and horizon. Its bound (Theorem 1.10 of the paper)
+        is for rewards that come before the next choice.
+    expire_after : int, default=None
+        A choice whose reward has not come when so many others have been made after it is learned with the default
+        reward. If None, choices wait for ever, at about 100 bytes each.
 
+    Notes
+    -----
     Several threads may use one bandit. Every choice has an `identity` of its own, across restarts, copies and threads.
     A choice that comes back through `Choice.to_json` must be unchanged: it is compared with a digest made by a key
     that `save` keeps beside the model. A copy, pickled or not, learns and draws as the original would; a loaded bandit
@@ -105,35 +107,14 @@ class MonotoneBandit(Guarded):
         update: str = "inverse-margin",
         expire_after: int | None = None,
     ) -> None:
-        lowest, highest = check_reward_range(reward_range)
-        width = highest - lowest
-        if gap is not None:
-            advice = f"give a number above 0, at most the reward range and at least {LEAST_MARGIN:g} of it, or None"
-            gap = check_number("gap", gap, LEAST_MARGIN * width, width, advice)
-        if margin is not None:
-            advice = f"give a number above 0 (at least {LEAST_MARGIN:g}) and at most 2, or None"
-            margin = check_number("margin", margin, LEAST_MARGIN, 2.0, advice)
-        if horizon is not None:
-            advice = f"give the number of rounds to come, 1 or more and at most {MOST_HORIZON:g}, or None"
-            horizon = check_number("horizon", horizon, 1.0, MOST_HORIZON, advice)
-        if exploration is not None:
-            exploration = check_number("exploration", exploration, 0.0, 1.0, "give a probability, or None")
-        if not isinstance(update, str) or update not in UPDATES:
-            raise InvalidParameterError(f"update={shown(update)}: choose one of {', '.join(map(repr, UPDATES))}")
-        if update == "paper" and (gap is None or margin is None or horizon is None):
-            raise InvalidParameterError("update='paper' needs gap, margin and horizon: its steps depend on them")
-        default = lowest if default_reward is None else default_reward
-        advice = f"it must be a number in reward_range=({lowest:g}, {highest:g})"
-        self._default = check_number("default_reward", default, lowest, highest, advice)
-        if not isinstance(clip_rewards, (bool, np.bool_)):
-            raise InvalidParameterError(f"clip_rewards={shown(clip_rewards)}: give True or False")
-        self._clip = bool(clip_rewards)
-        gaps = (gap,) if gap is not None else [g * width for g in (GAPS if margin is None else FINE_GAPS)]
-        margins = (margin,) if margin is not None else (MARGINS if gap is None else FINE_MARGINS)
-        how = [exploration or 0.0, lowest, highest, horizon or 0.0, margin is None, update == "paper"]
-        self._state = new_state(how, [(g, m) for g in gaps for m in margins])
+        options = BanditOptions(
+            gap, margin, reward_range, horizon, exploration, default_reward, clip_rewards, update, expire_after
+        )
+        self._default = float(options.default_reward or 0.0)
+        self._clip = bool(options.clip_rewards)
+        self._state = _first_state(options)
         self._seed = _seed_of(random_state)
-        self._pending = Pending(_check_expiry(expire_after))
+        self._pending = Pending(options.expire_after)
         self._identity = uuid.uuid4().hex
         self._epoch = new_epoch()
         self._signer = Signer()
@@ -178,7 +159,7 @@ class MonotoneBandit(Guarded):
         """Learn the reward of a choice, at any time and in any order, each choice at most once."""
         with self._lock:
             state = self._state
-            value = reward_number(reward, state.lowest, state.highest, clip=self._clip)
+            value = check_reward(reward, state.lowest, state.highest, clip=self._clip)
             made = self._recognised(choice)
             state.absorb(made, value)
             self._pending.settle(choice.number)
@@ -248,13 +229,13 @@ class MonotoneBandit(Guarded):
 
         Only with both gap and margin known: there is no theorem otherwise.
         """
-        confidence = check_number("confidence", confidence, 1e-300, 1.0, "give a number between 0 and 1")
+        confidence = strict_number("confidence", confidence, 1e-300, 1.0, "give a number between 0 and 1")
         with self._lock:
             state = self._state
             return certify_lift(state.how, state.experts, state.totals, list(self._pending), confidence)
 
     def reseed(self, random_state: int | None = None) -> None:
-        """Draw from here on as a new bandit with this seed would after as many choices; None: as nobody did before."""
+        """Draw from here on as a new bandit with this seed would after as many choices; None: a seed of its own."""
         seed = np.uint64(secrets.randbits(64)) if random_state is None else _seed_of(random_state)
         with self._lock:
             self._seed = seed
@@ -269,11 +250,11 @@ class MonotoneBandit(Guarded):
 
     @property
     def key(self) -> bytes:
-        """What signs choices: whoever has it can make choices that this bandit learns from."""
+        """The key that signs choices: its owner can make choices that this bandit learns from."""
         return self._signer.key
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it remembers but for the key; `from_arrays` gives it back bit for bit."""
+        """All of its state but for the key; `from_arrays` restores it bit for bit."""
         with self._lock:
             options = [self._default, float(self._clip), float(self._pending.expire_after or 0)]
             return {
@@ -345,13 +326,15 @@ def _seed_of(random_state: Any) -> np.uint64:
     return np.uint64(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
 
 
-def _check_expiry(expire_after: Any) -> int | None:
-    if expire_after is None:
-        return None
-    whole = type(expire_after) is not bool and isinstance(expire_after, Integral)
-    if not whole or not 1 <= int(expire_after) <= MOST_CHOICES:
-        raise InvalidParameterError(f"expire_after={shown(expire_after)}: give a number of choices, 1 or more, or None")
-    return int(expire_after)
+def _first_state(options: BanditOptions) -> RankingState:
+    """One expert per pair of gap and margin: those that are given, else several."""
+    lowest, highest = options.reward_range
+    gap, margin = options.gap, options.margin
+    gaps = [gap] if gap is not None else [g * (highest - lowest) for g in (GAPS if margin is None else FINE_GAPS)]
+    margins = (margin,) if margin is not None else (MARGINS if gap is None else FINE_MARGINS)
+    horizon, exploration = options.horizon or 0.0, options.exploration or 0.0
+    how = [exploration, lowest, highest, horizon, margin is None, options.update == "paper"]
+    return new_state(how, [(g, m) for g in gaps for m in margins])
 
 
 def _grown(arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:

@@ -1,8 +1,11 @@
-"""The certificate: what is proved of the mistakes so far, in numbers and in one sentence of three forms."""
+"""Certificates: what is proved of the mistakes so far, in numbers and in one sentence; a classifier's summary."""
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import ceil, inf, isfinite
+from typing import Any
 
+_SHOWN = 4  # experts of a pool that a summary names
+_ONE_HALF = 0.4995  # a limit that is as good as one half
 SAYS_NOTHING, WITHIN, CONTRADICTS = "says nothing yet", "within the bound", "contradicts the declaration"
 
 
@@ -49,7 +52,7 @@ class Certificate:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether guessing the more frequent label, or a coin, is bounded as well as the learner is."""
+        """Whether always predicting the more frequent label, or at random, is bounded as well as the learner is."""
         return not self.confident_mistake_bound < min(self.constant_mistakes, self.rounds / 2)
 
     @property
@@ -118,3 +121,62 @@ class Certificate:
             return self
         excess = (1.0 - self.noise_rate) * self.rounds
         return replace(self, regret_bound=excess, mistake_bound=self.rounds, confident_mistake_bound=self.rounds)
+
+
+def noise_rate_words(rate: float) -> str:
+    """A lower confidence limit of 99% for the noise rate in words, the same wherever it is shown.
+
+    >>> noise_rate_words(0.0), noise_rate_words(0.05)
+    ('no lower limit yet', 'above 0.05 (lower confidence limit, 99%)')
+    >>> noise_rate_words(0.5)
+    'no noise rate below one half is compatible (99%)'
+    """
+    if rate <= 0.0:
+        return "no lower limit yet"
+    if rate >= _ONE_HALF:
+        return "no noise rate below one half is compatible (99%)"
+    return f"above {rate:.2g} (lower confidence limit, 99%)"
+
+
+def certificate_facts(certificate: Certificate) -> dict[str, Any]:
+    """A certificate for JSON, with its verdict and sentence; None for numbers that JSON does not have."""
+    facts = asdict(certificate) | {
+        name: getattr(certificate, name) for name in ("says_nothing", "verdict", "rounds_needed", "sentence")
+    }
+    return {name: None if isinstance(value, float) and not isfinite(value) else value for name, value in facts.items()}
+
+
+def _facts(model: Any) -> list[tuple[str, str]]:
+    share = model.mistakes_ / max(1, model.rounds_)
+    facts = [
+        ("classes", ", ".join(map(str, model.classes_))),
+        ("rows learned", f"{model.rounds_:,}"),
+        ("predicted wrongly", f"{model.mistakes_:,} ({share:.1%}), each before it was learned"),
+        ("bound", model.certificate().sentence),
+        ("noise rate", noise_rate_words(model.noise_rate_)),
+    ]
+    weights = model.expert_weights_
+    pools = {"": weights} if len(model.classes_) == 2 else {f" for {label}": own for label, own in weights.items()}
+    for whom, shares in pools.items():
+        named = [f"{name} {part:.0%}" for name, part in list(shares.items())[:_SHOWN] if part >= 0.005]
+        facts.append((f"expert weights{whom}", "; ".join(named)))
+    return facts
+
+
+def as_text(model: Any) -> str:
+    """One fact per line, aligned."""
+    facts = _facts(model)
+    width = max(len(name) for name, _ in facts)
+    return "\n".join([repr(model), *(f"  {name:<{width}}  {fact}" for name, fact in facts)])
+
+
+def as_html(model: Any) -> str:
+    """The same as a table without colours of its own, so that it suits a light and a dark page."""
+    from html import escape  # noqa: PLC0415 - for notebooks alone
+
+    rows = "".join(
+        f'<tr><th style="text-align:left;white-space:nowrap;padding:2px 12px 2px 0">{escape(name)}</th>'
+        f'<td style="text-align:left;padding:2px 0">{escape(fact)}</td></tr>'
+        for name, fact in _facts(model)
+    )
+    return f'<table style="border:none;margin-top:8px">{rows}</table>'

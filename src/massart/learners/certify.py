@@ -15,7 +15,6 @@ from massart import theory
 from massart.kernels.learning import halfspace as kernel
 from massart.kernels.learning import mixture, pool
 from massart.learners.certificate import Certificate
-from massart.learners.rules import regret_bound
 
 _HALVINGS = 40  # of the interval in which a limit is searched
 
@@ -51,6 +50,20 @@ def _before_class_weights(noise_rate: float, negative: float, positive: float) -
 
 def _class_weighted(arrays: NDArray[np.float64], negative: int, positive: int) -> bool:
     return bool(arrays[negative] != arrays[positive])
+
+
+def regret_bound(rule: NDArray[np.float64], s: NDArray[np.float64]) -> float:
+    """What the optimiser's regret on <g, .> is at most, from the gradients it has really seen."""
+    kind, squares = rule[kernel.KIND], float(s[kernel.SQUARES])
+    if kind == kernel.FTRL:
+        return theory.ftrl_regret(float(s[kernel.CAP]), squares)
+    if kind == kernel.FIXED:
+        return theory.fixed_regret(float(rule[kernel.PACE]), squares)
+    if kind == kernel.ADAGRAD:
+        return theory.adagrad_regret(squares)
+    # Gradient descent with steps that never grow, in a ball of diameter 2, plus the price of the slack.
+    distance = 2.0 / float(s[kernel.STEP]) if s[kernel.STEP] > 0 else 0.0
+    return distance + float(s[kernel.STEPPED]) / 2 + float(s[kernel.SLACK])
 
 
 def path_regret(rule: NDArray[np.float64], s: NDArray[np.float64]) -> float:

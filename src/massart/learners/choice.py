@@ -52,16 +52,25 @@ class Choice:
 
     Parameters
     ----------
-    arm : number of the chosen arm, a row of `contexts`.
-    probabilities : (k,) with which each arm could have been chosen; they add up to 1 and were really played.
-    greedy : the most probable arm of the policy.
-    contexts : (k, d) array or CSR matrix, one row per arm.
-    policy : identity of the policy that chose, 32 hexadecimal digits; only that policy, or a copy of it, may learn
-        from the choice.
-    number : how many choices it had made before.
-    memo : what the policy wants to remember of the moment of the choice: numbers, lists and arrays.
-    epoch : 64 random bits, drawn when the policy was made, loaded or copied.
-    digest : keyed digest of all this, which the policy that learns compares.
+    arm : int
+        Number of the chosen arm, a row of `contexts`.
+    probabilities : ndarray of shape (k,)
+        Probability with which each arm could have been chosen; they add up to 1 and were really used.
+    greedy : int
+        The most probable arm of the policy.
+    contexts : array or CSR matrix of shape (k, d)
+        One row per arm.
+    policy : str
+        Identity of the policy that chose, 32 hexadecimal digits; only that policy, or a copy of it, may learn from the
+        choice.
+    number : int
+        How many choices it had made before.
+    memo : mapping, default=None
+        What the policy needs to learn from the choice: numbers, lists and arrays.
+    epoch : int, default=0
+        64 random bits, drawn when the policy was made, loaded or copied.
+    digest : str, default=""
+        Keyed digest of all this, which the policy that learns compares.
 
     Examples
     --------
@@ -179,7 +188,7 @@ class Choice:
 
     @property
     def memo(self) -> Mapping[str, Any]:
-        """What the policy remembers of the moment of the choice."""
+        """What the policy needs to learn from the choice."""
         if self._memo is None and self._made is not None:
             self._memo = self._made.memo()
         return self._memo  # type: ignore[no-any-return]

@@ -1,113 +1,120 @@
 """MassartClassifier: the online halfspace learner in scikit-learn's contract."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from numbers import Integral, Real
+from dataclasses import replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from massart.errors import InvalidDataError, InvalidParameterError, InvalidTypeError, MassartError
-from massart.kernels.door import NO_WEIGHT, Rows, check_sparse, check_weights
-from massart.learners.certificate import Certificate
-from massart.learners.choosing import check_choice, choose_learner
-from massart.learners.drift import Drifting
+from massart.errors import InvalidParameterError, shown
+from massart.kernels.door import NO_WEIGHT, Rows, check_mask, check_weights
+from massart.learners.certificate import Certificate, as_html, as_text
 from massart.learners.fit import fit_batch
-from massart.learners.halfspace import Halfspace
-from massart.learners.labels import class_weights, label_numbers
-from massart.learners.locking import lock_of
-from massart.learners.multiclass import OneVsRest
-from massart.learners.pool import Experts
-from massart.learners.summary import as_html, as_text
+from massart.learners.inputs import (
+    check_classes,
+    check_rows,
+    class_weights,
+    draw_seed,
+    label_numbers,
+    labels_present,
+    own_errors,
+    unchanged_on_error,
+)
+from massart.learners.multiclass import Binary, OneVsRest, make_learner
+from massart.options import LearnerOptions
 
-Learner = Halfspace | Experts | Drifting | OneVsRest
-_FORMATS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
-
-
-@contextmanager
-def _own_errors() -> Iterator[None]:
-    """Refusals of scikit-learn's checks become massart's, in the same words; `NotFittedError` stays what it is."""
-    try:
-        yield
-    except (MassartError, NotFittedError):
-        raise
-    except TypeError as error:
-        raise InvalidTypeError(str(error)) from error
-    except ValueError as error:
-        raise InvalidDataError(str(error)) from error
+Learner = Binary | OneVsRest
 
 
 class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A linear classifier for streams whose labels are wrong, and not evenly.
+    """Linear classifier for data streams with label noise that may differ from point to point.
 
-    Labels may be flipped at each point with any probability up to `noise_rate`, and the points may be chosen by an
-    adversary who knows the weights. With noise_rate and margin given, after T rounds
+    Each label may be flipped with any probability up to `noise_rate`, and the points may be chosen by an adversary who
+    knows the weights. With `noise_rate` and `margin` given, after T rounds
 
         E[mistakes] <= noise_rate * T + O(sqrt(T) / margin)                        (Theorem 1 of docs/theory.md)
 
-    Without them nothing needs to be known or scaled, and the bound is that of Theorem 7(e): it begins with the next
-    noise rate of a grid (0.05, 0.15, 0.3, 0.45), says nothing above 0.45 or below margin 1/128, and may say nothing
-    for the first hundred thousand rounds; `certificate()` tells where it stands. The bounds are about the answers given
-    inside `partial_fit`, each before its row is learned: `learn_predict` returns them, `mistakes_` counts them.
-    `predict` uses the weights as they are afterwards; nothing is proved for it.
+    By default neither needs to be known, and rows need not be scaled. The bound is then that of Theorem 7(e): it starts
+    from the next noise rate of a grid (0.05, 0.15, 0.3, 0.45), says nothing above 0.45 or below margin 1/128, and may
+    say nothing for the first hundred thousand rounds; see `certificate`. The bounds are about the predictions made
+    inside `partial_fit`, each before its row is learned: `learn_predict` returns them, `mistakes_` counts the wrong
+    ones. `predict` uses the weights as they are afterwards; nothing is proved for it.
 
     Parameters
     ----------
-    noise_rate : upper bound on the probability that a label is flipped, in [0, 1/2). None: several are tried.
-    margin : lower bound on |w*.z| for some unit vector w*, in (0, 1], where z is the row as it is learned: with its
-        constant coordinate, and scaled to norm 1. Without an intercept this is |w*.x| / |x|; with one, a target of that
-        margin g has g |x| / sqrt(|x|^2 + intercept_scaling^2) (Theorem 15). None: several are tried, half of them
+    noise_rate : float, default=None
+        Upper bound on the probability that a label is flipped, in [0, 1/2). If None, several values are tried.
+    margin : float, default=None
+        Lower bound on |w*.z| for some unit vector w*, in (0, 1], where z is the row as it is learned: with its constant
+        coordinate, and scaled to norm 1. Without an intercept this is |w*.x| / |x|; with one, a target of that margin g
+        has g |x| / sqrt(|x|^2 + intercept_scaling^2) (Theorem 15). If None, several values are tried, half of them
         without the constant, so that |w*.x| / |x| >= 1/128 is enough whatever the length of rows.
-    horizon : None: all rounds count, and the bound holds at every one of them. With noise_rate and margin known, the
+    horizon : float, default=None
+        If None, all rounds count, and the bound holds at every one of them. With `noise_rate` and `margin` given, the
         number of rounds to come. Otherwise the number of rounds after which the past may be forgotten, for a target
-        that moves; if it does not, that costs a logarithm (Theorem 7(f)).
-    update, optimizer : of a learner that knows noise_rate and margin. update "inverse-margin" (regret sqrt(T) / margin)
-        or "paper" (Algorithm 1 as printed); optimizer "ftrl", "fixed" (needs horizon), "adagrad-norm", or "auto": ftrl
-        without a horizon, else fixed.
-    voting : how several experts give one answer. "sample" sometimes takes one of them by chance, which keeps the
-        bound of Theorem 7(e) against an adversary who knows all but the coming coin; "majority" has no coins and no
-        such bound.
-    fit_intercept : learn a constant term.
-    intercept_scaling : the value of the constant coordinate, see `margin`.
-    normalize : scale rows to norm 1. If False, margin is in the units of the rows.
-    class_weight : None, or a dict from labels to weights. Mistakes then weigh what their label does, and the noise rate
-        that counts is theory.class_weight_noise_rate (Theorem 13); with more than two classes, each is weighed against
-        the rest, which weigh 1. "balanced" (`fit` only) takes the weights from the labels: nothing is certified then.
-    passes : passes over the data that `fit` makes; `partial_fit` makes one.
-    random_state : seed of the order of rows in `fit` and of the coins.
+        that moves; if it does not move, that costs a logarithm (Theorem 7(f)).
+    update : {"inverse-margin", "paper"}, default="inverse-margin"
+        Update of a learner with `noise_rate` and `margin` given: the one with regret sqrt(T) / margin, or Algorithm 1
+        of the paper as printed.
+    optimizer : {"auto", "ftrl", "fixed", "adagrad-norm"}, default="auto"
+        Optimizer of a learner with `noise_rate` and `margin` given. "fixed" needs `horizon`; "auto" is "fixed" with a
+        horizon and "ftrl" without.
+    voting : {"sample", "majority"}, default="sample"
+        How several experts make one prediction. "sample" sometimes draws one of them at random, which keeps the bound
+        of Theorem 7(e) against an adversary who knows everything but the next random number; "majority" draws nothing
+        and has no such bound.
+    fit_intercept : bool, default=True
+        Whether to learn a constant term.
+    intercept_scaling : float, default=1.0
+        The value of the constant coordinate, see `margin`.
+    normalize : bool, default=True
+        Whether to scale rows to norm 1. If False, `margin` is in the units of the rows.
+    class_weight : dict or "balanced", default=None
+        Weights by label: a mistake then costs the weight of its label, and the noise rate that counts is
+        `theory.class_weight_noise_rate` (Theorem 13); with more than two classes, each is weighed against the rest,
+        which weigh 1. "balanced" (`fit` only) computes the weights from the labels: nothing is certified then.
+    passes : int, default=5
+        Passes over the data in `fit`; `partial_fit` makes one.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the order of rows in `fit` and of the draws of `voting="sample"`.
 
     Attributes
     ----------
-    classes_, coef_ (1 or n_classes, n_features), intercept_, n_features_in_, feature_names_in_ : as in scikit-learn.
-    rounds_, mistakes_ : rows learned, and how many of them had been answered wrongly just before. After `fit`,
-        those of its first pass: in later passes the labels have been seen.
-    n_iter_ : passes made.
-    noise_rate_ : a lower confidence limit (99%, valid at every round) for the noise rate, if the margin is as declared,
-        or at least the smallest one tried; 0 while nothing can be said.
-    expert_weights_ : the weight of each expert.
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1 or n_classes, n_features)
+    intercept_ : ndarray of shape (1 or n_classes,)
+    n_features_in_, feature_names_in_ : as in scikit-learn.
+    rounds_, mistakes_ : int
+        Rows learned, and how many of them had been predicted wrongly just before. After `fit`, those of its first pass:
+        in later passes the labels have been seen.
+    n_iter_ : int
+        Passes made.
+    noise_rate_ : float
+        A lower confidence limit (99%, valid at every round) for the noise rate, if the margin is as declared, or at
+        least the smallest one tried; 0 while nothing can be said.
+    expert_weights_ : dict
+        The weight of each expert.
 
     Notes
     -----
-    Without noise_rate or margin, a dozen experts learn side by side: some for every noise rate and margin, with a
-    mistake bound, and conventional ones, which scale features on their own. `mistakes_` counts the answers they gave
-    together, coins included; `predict` uses their vote, which is one halfspace: `coef_` and `intercept_`. Rows are
-    scaled inside; `coef_` and `intercept_` apply to rows as they are.
+    Without `noise_rate` or `margin`, a dozen experts learn side by side: some for every noise rate and margin, with a
+    mistake bound, and conventional ones, which scale features on their own. `mistakes_` counts the predictions they
+    made together, random draws included; `predict` uses their vote, which is one halfspace: `coef_` and `intercept_`.
+    Rows are scaled inside; `coef_` and `intercept_` apply to rows as they are.
 
     `sample_weight` multiplies the cost of a row. The bounds hold for weights that are fixed before the label is seen,
-    also if they depend on the past (Theorem 12). They need not hold for weights that depend on the label, and whether
-    weights do cannot be seen: with unequal sample weights the certificate never says that the declaration is
-    contradicted. For weights by class use `class_weight`.
+    also if they depend on the past (Theorem 12). They need not hold for weights that depend on the label, which cannot
+    be detected: with unequal sample weights the certificate never says that the declaration is contradicted. For
+    weights by class use `class_weight`.
 
-    `fit` takes the rows in an order of its own, which depends on the rows and on `random_state` alone, and predicts
-    with the best on these rows among averaged, last and randomly drawn weights, after an exact line search on the
-    mistakes along each coordinate (two classes only). Nothing is proved for that predictor.
+    `fit` takes the rows in an order that depends on the rows and on `random_state` alone, and predicts with the best on
+    these rows among averaged, last and randomly drawn weights, after an exact line search on the mistakes along each
+    coordinate (two classes only). Nothing is proved for that predictor.
 
     Examples
     --------
@@ -166,66 +173,40 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from scratch with several passes; return the classifier with the online-to-batch predictor."""
-        with self._changing():
-            self._check_parameters()
-            if issparse(X):
-                check_sparse(X)
-            X, y = validate_data(self, X, y, reset=True, **_FORMATS)
+        with unchanged_on_error(self):
+            options = self._options()
+            check_mask(y, "y")
+            X, y = check_rows(self, X, y, reset=True)
             check_classification_targets(y)
             rows = self._rows(X).check()
             weight = check_weights(sample_weight, rows.count)
-            if not weight.any():
-                raise InvalidDataError(
-                    "Every sample_weight is zero, so there is nothing to learn: weigh some row above 0"
-                )
-            classes, labels = np.unique(y, return_inverse=True)
-            present = np.unique(labels[weight > 0])
-            if present.size < 2:
-                raise InvalidDataError(
-                    f"fit needs rows of at least two classes with positive weight, but found only "
-                    f"{classes[present[0]]!r}: add rows of the "
-                    "other class, or use partial_fit(X, y, classes=[...]), which may see one class at first"
-                )
-            new_number = np.full(classes.size, -1)
-            new_number[present] = np.arange(present.size)
-            # A row of weight 0 is absent; its label only has to be some valid number.
-            labels = np.maximum(new_number[labels], 0)
-            seed = self._draw_seed()
-            class_weight = class_weights(self.class_weight, classes[present], classes[present][labels[weight > 0]])
-            learner = self._new_learner(class_weight, rows.width, seed)
-            if isinstance(self.class_weight, str):  # taken from the labels, so known only with them
+            classes, labels = labels_present(np.asarray(y), weight)
+            seed, passes = draw_seed(self.random_state), int(self.passes)
+            class_weight = class_weights(self.class_weight, classes, classes[labels[weight > 0]])
+            learner = self._new_learner(options, class_weight, rows.width, seed)
+            if isinstance(self.class_weight, str):  # computed from the labels, so known only with them
                 learner.mark_unproved()
-            weights = fit_batch(
-                learner,
-                X,
-                rows,
-                self._targets(learner, labels),
-                labels,
-                weight,
-                int(self.passes),
-                seed,
-                float(self.intercept_scaling) if self.fit_intercept else 0.0,
-                class_weight,
+            targets = self._targets(learner, labels)
+            self._batch_weights = fit_batch(
+                learner, X, rows, targets, labels, weight, passes, seed, options.constant, class_weight
             )
-            self.classes_ = classes[present]
-            self._learner, self._batch_weights = learner, weights
-            self.n_iter_ = int(self.passes)
+            self.classes_, self._learner, self.n_iter_ = classes, learner, passes
         return self
 
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Answer each row, then learn it. `classes`, all labels that may ever come, is needed at the first call."""
-        self._answer_and_learn(X, y, classes, sample_weight)
+        """Predict each row, then learn it. `classes`, all labels that may ever occur, is needed at the first call."""
+        self._predict_and_learn(X, y, classes, sample_weight)
         return self
 
     def learn_predict(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> NDArray[Any]:
-        """`partial_fit` that returns the answers: the labels given to the rows, each before it was learned.
+        """`partial_fit` that returns its predictions, one per row, each made before the row was learned.
 
-        These are the answers that the mistake bound is about. Rows of weight 0 are not learned; their answer is that of
-        `predict` after the others.
+        The mistake bound is about these predictions. Rows of weight 0 are not learned; theirs is that of `predict`
+        after the others.
 
         >>> clf = MassartClassifier(random_state=0)
         >>> clf.learn_predict([[1.0], [-1.0], [1.0], [-1.0]], [1, 0, 1, 0], classes=[0, 1]).tolist()
@@ -233,138 +214,66 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> clf.mistakes_
         1
         """
-        answers, learned = self._answer_and_learn(X, y, classes, sample_weight)
+        predicted, learned = self._predict_and_learn(X, y, classes, sample_weight)
         if learned is None:
-            return np.asarray(self.classes_[answers])
+            return np.asarray(self.classes_[predicted])
         every = self.predict(X)
-        every[learned] = self.classes_[answers]
+        every[learned] = self.classes_[predicted]
         return every
 
-    def _answer_and_learn(
+    def _predict_and_learn(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-        """The numbers of the classes answered, and the rows they belong to, None for all."""
-        with self._changing():
-            self._check_parameters()
+        """The numbers of the predicted classes, and the rows they belong to, None for all."""
+        with unchanged_on_error(self):
+            options = self._options()
             if isinstance(self.class_weight, str):
                 raise InvalidParameterError(
                     f"class_weight={self.class_weight!r} needs all labels beforehand, which partial_fit does not have: "
                     "give a dict of weights, such as compute_class_weight of scikit-learn makes from earlier rows"
                 )
-            first = not hasattr(self, "_learner")
-            if classes is not None:
-                classes = np.unique(np.asarray(classes))
-                if not first and not np.array_equal(classes, self.classes_):
-                    raise InvalidDataError(
-                        f"classes={classes.tolist()} is not the same as on the first call to partial_fit, "
-                        f"{self.classes_.tolist()}: leave it out, or start a new classifier"
-                    )
-                if classes.size < 2:
-                    raise InvalidDataError(f"classes={classes.tolist()}: name at least two classes")
-            elif first:
-                raise InvalidDataError(
-                    "classes must be passed on the first call to partial_fit: name all labels that may ever come, "
-                    "as in partial_fit(X, y, classes=[0, 1])"
-                )
-            known = np.asarray(classes) if first else self.classes_
-            if issparse(X):
-                check_sparse(X)
-            X = validate_data(self, X, reset=first, **_FORMATS)
-            rows = self._rows(X)
+            learner = getattr(self, "_learner", None)
+            known = check_classes(classes, None if learner is None else self.classes_)
+            check_mask(y, "y")
+            rows = self._rows(check_rows(self, X, reset=learner is None))
             labels = label_numbers(column_or_1d(y), known, rows.count)
             weight, order = NO_WEIGHT, None
             if sample_weight is not None:
                 rows = rows.check()  # those of weight 0, too
                 weight = check_weights(sample_weight, rows.count)
                 order = np.flatnonzero(weight).astype(np.uint64)
-            learner = self._learner if not first else None
             if learner is None:
-                learner = self._new_learner(
-                    class_weights(self.class_weight, known, known), rows.width, self._draw_seed()
-                )
+                weights = class_weights(self.class_weight, known, known)
+                learner = self._new_learner(options, weights, rows.width, draw_seed(self.random_state))
             if isinstance(learner, OneVsRest):
-                answers = learner.learn_rows(rows, labels, weight, order)
+                predicted = learner.learn_rows(rows, labels, weight, order)
             else:
                 scores = np.empty(rows.count if order is None else order.size)
                 learner.learn_rows(rows, self._targets(learner, labels), weight, order, scores=scores)
-                answers = (scores >= 0.0).astype(np.int64)
-            self.classes_, self._learner = known, learner
-            self._batch_weights = None
-            self.n_iter_ = 1
-        return answers, None if order is None else order.astype(np.int64)
-
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """One thread at a time; if what comes is refused, the classifier stays what it was."""
-        with lock_of(self), _own_errors():
-            before, generator = dict(self.__dict__), self.random_state
-            draws = generator.get_state() if isinstance(generator, np.random.RandomState) else None
-            try:
-                yield
-            except BaseException:
-                for name in self.__dict__.keys() - before.keys():
-                    del self.__dict__[name]
-                self.__dict__.update(before)
-                if draws is not None:
-                    generator.set_state(draws)
-                raise
+                predicted = (scores >= 0.0).astype(np.int64)
+            self.classes_, self._learner, self._batch_weights, self.n_iter_ = known, learner, None, 1
+        return predicted, None if order is None else order.astype(np.int64)
 
     def _rows(self, X: Any) -> Rows:
         return Rows.of(X, getattr(self, "feature_names_in_", None), scaled=bool(self.normalize))
 
-    def _check_parameters(self) -> None:
-        for name in ("noise_rate", "margin", "horizon"):
-            value: object = getattr(self, name)
-            if value is not None and not isinstance(value, Real):
-                raise InvalidParameterError(f"{name}={value!r}: give a number or None")
-        scaling: object = self.intercept_scaling
-        if not isinstance(scaling, Real):
-            raise InvalidParameterError(f"intercept_scaling={self.intercept_scaling!r}: give a number")
-        check_choice(
-            self.noise_rate,
-            self.margin,
-            self.horizon,
-            update=self.update,
-            optimizer=self.optimizer,
-            voting=self.voting,
-            intercept_scaling=self.intercept_scaling,
-        )
+    def _options(self) -> LearnerOptions:
+        """The learner's options, validated; class weights and the seed follow."""
         passes: object = self.passes
         if not isinstance(passes, Integral) or int(passes) < 1:
-            raise InvalidParameterError(f"passes={passes!r}: give a whole number, 1 or more")
+            raise InvalidParameterError(f"passes={shown(passes)}: give a whole number, 1 or more")
+        return LearnerOptions(
+            self.noise_rate, self.margin, self.horizon, self.update, self.optimizer, self.voting,
+            bool(self.fit_intercept), self.intercept_scaling, bool(self.normalize),
+        )  # fmt: skip
 
-    def _draw_seed(self) -> int:
-        if isinstance(self.random_state, Integral):
-            if not 0 <= int(self.random_state) < 2**32:
-                raise InvalidParameterError(
-                    f"random_state={self.random_state!r}: give a whole number from 0 to 2**32 - 1, or None"
-                )
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _new_learner(self, class_weight: NDArray[np.float64], width: int, seed: int) -> Learner:
-        classes = class_weight.size
-        pools = 1 if classes == 2 else classes
-        seeds = [seed] if pools == 1 else np.random.SeedSequence(seed).generate_state(pools, np.uint64)
-        pairs = [tuple(class_weight.tolist())] if pools == 1 else [(1.0, own) for own in class_weight.tolist()]
-        members = [
-            choose_learner(
-                width,
-                self.noise_rate,
-                self.margin,
-                self.horizon,
-                update=self.update,
-                optimizer=self.optimizer,
-                voting=self.voting,
-                fit_intercept=bool(self.fit_intercept),
-                intercept_scaling=float(self.intercept_scaling),
-                normalize=bool(self.normalize),
-                class_weight=pair,
-                seed=int(own),
-            )
-            for own, pair in zip(seeds, pairs, strict=True)
-        ]
-        return members[0] if pools == 1 else OneVsRest(members)
+    @staticmethod
+    def _new_learner(options: LearnerOptions, class_weight: NDArray[np.float64], width: int, seed: int) -> Learner:
+        if class_weight.size == 2:
+            return make_learner(width, replace(options, class_weight=tuple(class_weight.tolist()), seed=seed))
+        seeds = np.random.SeedSequence(seed).generate_state(class_weight.size, np.uint64).tolist()
+        pairs = zip(class_weight.tolist(), seeds, strict=True)
+        return OneVsRest([make_learner(width, replace(options, class_weight=(1.0, w), seed=s)) for w, s in pairs])
 
     @staticmethod
     def _targets(learner: Learner, labels: NDArray[np.int64]) -> NDArray[Any]:
@@ -392,17 +301,15 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def mistakes_(self) -> int:
-        """Rows that were answered wrongly just before they were learned."""
+        """Rows that were predicted wrongly just before they were learned."""
         check_is_fitted(self, "_learner")
         return int(self._learner.mistakes)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """X @ coef_.T + intercept_: (n,) for two classes, else (n, n_classes)."""
         weights = self._weights()
-        with _own_errors():
-            if issparse(X):
-                check_sparse(X)
-            X = validate_data(self, X, reset=False, **_FORMATS)
+        with own_errors():
+            X = check_rows(self, X, reset=False)
         self._rows(X).check()
         # Not `@`, whose sums come in an order that depends on the processor: a score of 0 is a cliff.
         products = X @ weights[:, :-1].T if issparse(X) else np.einsum("ij,kj->ik", X, weights[:, :-1])
@@ -436,7 +343,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._learner.shares()
 
     def summary(self) -> str:
-        """A few lines for people: what it has seen, what is proved of its mistakes, and the weights of its experts."""
+        """A few lines of text: rows learned, what is proved of the mistakes, and the weights of the experts."""
         check_is_fitted(self, "_learner")
         return as_text(self)
 

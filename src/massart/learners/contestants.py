@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from massart.errors import InvalidParameterError
+from massart.learners.base import OnlineLearner
 from massart.learners.halfspace import Halfspace
-from massart.learners.pool import Experts
-from massart.learners.protocol import OnlineLearner
+from massart.learners.pool import Pool
 from massart.learners.reference import baselines
 from massart.learners.reference.baselines import peers
 
@@ -60,8 +60,8 @@ def _rows_as_they_come(told: _Told, horizon: int | None, **how: Any) -> Halfspac
     return Halfspace(told.dimension, told.noise_rate, told.margin, horizon, fit_intercept=False, normalize=False, **how)
 
 
-def _unknown(told: _Told) -> Experts:
-    return Experts(told.dimension, fit_intercept=False, normalize=False, seed=told.seed)
+def _unknown(told: _Told) -> Pool:
+    return Pool(told.dimension, fit_intercept=False, normalize=False, seed=told.seed)
 
 
 def _plain(learner: Callable[..., Any], **options: float) -> Callable[[_Told], Any]:

@@ -6,23 +6,24 @@ rows, so it is the recent mistakes that are bounded. The council's default is th
 forgetting costs a logarithm (Theorem 7 of docs/theory.md).
 """
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidParameterError, ModelFileError
-from massart.kernels.door import NO_WEIGHT, Rows, check_labels, check_outputs, one_label, one_row
+from massart.kernels.door import NO_WEIGHT, Rows, check_outputs
 from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as kernel
 from massart.kernels.learning.elementary import exp, exp_all
 from massart.kernels.states import check_arrays, check_council
+from massart.learners.base import BinaryLearner, check_narrower, padded
 from massart.learners.certificate import Certificate
 from massart.learners.certify import Council
-from massart.learners.locking import Guarded, locked
-from massart.learners.pool import Experts
-from massart.learners.resize import check_narrower
-from massart.learners.rules import LONGEST_HORIZON, padded
+from massart.learners.locking import locked
+from massart.learners.pool import Grid, Pool
+from massart.options import LONGEST_HORIZON, LearnerOptions
 
 _NOTHING, _NO_AVERAGE = np.empty(0), np.empty((0, 0))
 _SPAN = 20  # horizons after which weights begin again at 1: exp(20) is far from overflow
@@ -34,7 +35,7 @@ _TOTALS = (
 )
 
 
-def fade(pool: Experts, factor: float) -> None:
+def fade(pool: Pool, factor: float) -> None:
     """Make all rows learned so far weigh `factor` times what they did."""
     t, S = pool._t, pool._S
     t[[getattr(mixture, name) for name in _TOTALS]] *= factor
@@ -65,8 +66,8 @@ def fade(pool: Experts, factor: float) -> None:
         pool._C[kernel.DEVIATION] *= factor
 
 
-class Drifting(Guarded):
-    """`Experts` twice: one remembers all rounds, the other about the last `horizon`.
+class Drifting(BinaryLearner):
+    """`Pool` twice: one remembers all rounds, the other about the last `horizon`.
 
     >>> learner = Drifting(2, horizon=100)
     >>> X = np.random.default_rng(0).normal(size=(4000, 2))
@@ -76,20 +77,28 @@ class Drifting(Guarded):
     (4000, True)
     """
 
-    def __init__(self, n_features: int, horizon: float, *, seed: int = 0, **options: Any) -> None:
-        if not 1 <= horizon <= LONGEST_HORIZON:
-            raise InvalidParameterError(
-                f"horizon={horizon!r}: give the number of rounds after which the past may be forgotten, 1 to 2**53"
-            )
+    def __init__(
+        self,
+        n_features: int,
+        horizon: float,
+        options: LearnerOptions = LearnerOptions(),  # noqa: B008 - frozen
+        *,
+        grid: Grid | None = None,
+        **changes: Any,
+    ) -> None:
+        options = replace(options, horizon=horizon, **changes)
+        if options.horizon is None:
+            raise InvalidParameterError("horizon=None: give the number of rounds after which the past may be forgotten")
         totals = np.zeros(mixture.TOTAL_SIZE)
         totals[[mixture.PRIOR, mixture.CHANCE]] = 0.5
         totals[mixture.FAVOUR] = 1.0
-        steady = Experts(n_features, seed=seed, **options)
-        recent = Experts(n_features, seed=(seed ^ 0x5851F42D4C957F2D) % 2**64, **options)
+        steady = Pool(n_features, options, grid=grid)
+        recent = Pool(n_features, options, grid=grid, seed=(options.seed ^ 0x5851F42D4C957F2D) % 2**64)
         self._set(steady, recent, totals, np.array([horizon], dtype=np.float64))
 
-    def _set(self, steady: Experts, recent: Experts, totals: NDArray[np.float64], horizon: NDArray[np.float64]) -> None:
+    def _set(self, steady: Pool, recent: Pool, totals: NDArray[np.float64], horizon: NDArray[np.float64]) -> None:
         self.steady, self.recent = steady, recent
+        self._scaled = steady._scaled
         self._t = totals  # (TOTAL_SIZE,) counts, and the state of the council
         self._horizon = horizon  # (1,)
         self._period = max(1, int(_SPAN * horizon[0]))
@@ -104,7 +113,7 @@ class Drifting(Guarded):
         average: NDArray[np.float64] = _NO_AVERAGE,
         scores: NDArray[np.float64] = _NOTHING,
     ) -> None:
-        """Answer, then learn, rows in the given order; all or, if one of them is not sound, none."""
+        """Predict, then learn, rows in the given order; all or, if one of them is invalid, none."""
         taken = np.arange(rows.count, dtype=np.uint64) if order is None else order
         steady, recent = np.empty(taken.size), np.empty(taken.size)
         check_outputs(scores, taken.size, average, self.steady._W)
@@ -142,31 +151,13 @@ class Drifting(Guarded):
     def _seed(self) -> np.uint64:
         return np.uint64(~self.steady._seed[0])
 
-    def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """Answer, then learn, each row with its label -1 or +1; return the scores of the answers."""
-        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self.steady._how[kernel.UNIT]))
-        scores = np.empty(rows.count)
-        self.learn_rows(rows, check_labels(y, rows.count), scores=scores)
-        return scores
-
-    def learn(self, x: NDArray[Any], y: float) -> float:
-        """Learn one row with its label -1 or +1; return the score of the answer."""
-        score = np.empty(1)
-        scaled = bool(self.steady._how[kernel.UNIT])
-        self.learn_rows(one_row(x, self.n_features, scaled=scaled), one_label(y), scores=score)
-        return float(score[0])
-
     def score(self, x: NDArray[Any]) -> float:
         """The score of the vote of the pool that does better at present."""
         return self.leader.score(x)
 
-    def predict(self, x: NDArray[Any]) -> int:
-        """The sign of `score`."""
-        return self.leader.predict(x)
-
     @property
-    def leader(self) -> Experts:
-        """The pool that the council believes more."""
+    def leader(self) -> Pool:
+        """The pool with the larger weight."""
         return self.recent if self._t[mixture.CHANCE] > 0.5 else self.steady
 
     @property
@@ -174,20 +165,9 @@ class Drifting(Guarded):
         """The weights of the leader's vote, without the constant coordinate."""
         return self.leader.weights
 
-    @property
-    def direction(self) -> NDArray[np.float64]:
-        """The same, for an adversary."""
-        return self.weights
-
-    @property
-    def rounds(self) -> int:
-        """Rows learned."""
-        return int(self._t[mixture.ROUNDS])
-
-    @property
-    def mistakes(self) -> int:
-        """Rows that were answered wrongly before they were learned."""
-        return int(self._t[mixture.MISTAKES])
+    def _counts(self) -> tuple[float, float]:
+        """Rows learned, and how many of them were predicted wrongly just before."""
+        return self._t[mixture.ROUNDS], self._t[mixture.MISTAKES]
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
         """What is proved if nothing moves: that of the pool that remembers, plus the council's price and coins."""
@@ -213,7 +193,7 @@ class Drifting(Guarded):
         return self.steady.positive_weight
 
     def shares(self) -> dict[str, float]:
-        """How much each expert of the leading pool is believed at present."""
+        """The weight of each expert of the leading pool."""
         return self.leader.shares()
 
     @locked
@@ -222,7 +202,7 @@ class Drifting(Guarded):
         return np.concatenate([self.steady.columns(), self.recent.columns()], axis=1)
 
     def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """Of the pool that remembers: see `Experts.summed`."""
+        """Of the pool that remembers: see `Pool.summed`."""
         return self.steady.summed(average)
 
     def new_average(self) -> NDArray[np.float64]:
@@ -241,7 +221,7 @@ class Drifting(Guarded):
 
     @locked
     def widen(self, n_features: int) -> None:
-        """Make room for more columns, in both pools: see `Experts.widen`."""
+        """Make room for more columns, in both pools: see `Pool.widen`."""
         self.steady.widen(n_features)
         self.recent.widen(n_features)
 
@@ -254,14 +234,14 @@ class Drifting(Guarded):
         self.recent.narrow(n_features)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it remembers; `from_arrays` gives it back bit for bit."""
+        """All of its state; `from_arrays` restores it bit for bit."""
         own = {"totals": self._t, "horizon": self._horizon}
         for name, pool in (("steady", self.steady), ("recent", self.recent)):
             own |= {f"{name}.{part}": array for part, array in pool.arrays().items()}
         return own
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Drifting":
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
         """The learner whose `arrays()` these are."""
         t = arrays["totals"]
         if t.shape == (mixture.COINS,):  # a file from before coins were counted: their variance is at most a quarter
@@ -270,7 +250,7 @@ class Drifting(Guarded):
         check_council(arrays["totals"])
         check_arrays(arrays, {"horizon": (1,)})
         pools = [
-            Experts.from_arrays(
+            Pool.from_arrays(
                 {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
             )
             for prefix in ("steady.", "recent.")
@@ -280,8 +260,3 @@ class Drifting(Guarded):
         learner = cls.__new__(cls)
         learner._set(pools[0], pools[1], arrays["totals"], arrays["horizon"])
         return learner
-
-    @locked
-    def copy(self) -> "Drifting":
-        """An independent learner in the same state."""
-        return Drifting.from_arrays({name: array.copy() for name, array in self.arrays().items()})

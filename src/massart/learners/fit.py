@@ -9,7 +9,7 @@ groups of rows moves the minimum of every convex loss, but not this one.
 """
 
 from math import sqrt
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from massart.kernels.learning import coordinate_search as polishing
 from massart.kernels.learning import row_checks as kernel
 from massart.kernels.learning.elementary import log
 from massart.kernels.learning.scoring import score_many, score_many_csr
-from massart.learners.occurring import Occurring
+from massart.learners.multiclass import Binary, OneVsRest
 
 _DRAWS = 6  # rounds drawn by chance
 _JUDGED = 20_000  # rows that judge the candidates, at most
@@ -28,32 +28,81 @@ _AT_ONCE = 16  # candidates that are judged at once
 _POLISHED = 8  # candidates that are polished, the best
 _POLISHING = 50_000  # rows that polish them, at most
 _SWEEPS = 2
+_MANY_COLUMNS = 1024  # from which on unused ones are left out
+_PER_COLUMN = ("weights", "variances")  # arrays of a learner with one entry per column, and one for the constant
 _MOST_COPIES = 4  # copies of a row per row of data, on average, that weights may ask for
 
 
-class Learner(Protocol):
-    """What `fit_batch` asks of a learner: all of this package have it."""
+class _Columns:
+    """The columns that are used: those that occur in X if it is sparse and they are few, else all.
 
-    def learn_rows(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any) -> Any:
-        """Predict, then learn, rows in the given order; `average` accumulates what `summed` needs."""
+    Candidates are dozens of weight vectors. With millions of columns, most of which occur in no row, they would be many
+    times as large as the model.
 
-    def columns(self) -> NDArray[np.float64]:
-        """(classes, experts, d + 1): all weights it holds."""
+    >>> columns = _Columns(sparse.csr_matrix(([1.0, 2.0], [3, 2000], [0, 2]), shape=(1, 5000)))
+    >>> columns.of_rows.shape, columns.of_rows.toarray().tolist()
+    ((1, 2), [[1.0, 2.0]])
+    >>> np.flatnonzero(columns.widened(np.array([[5.0, 6.0, 7.0]]))).tolist()
+    [3, 2000, 5000]
+    """
 
-    def leaders(self) -> NDArray[np.float64]:
-        """(classes, d + 1): the weights that predict now."""
+    def __init__(self, X: Any) -> None:
+        self.width = int(X.shape[1])
+        self._taken: NDArray[np.int64] | None = None  # numbers of the columns, and that of the constant
+        self.of_rows = X
+        if not sparse.issparse(X) or self.width < _MANY_COLUMNS:
+            return
+        seen = np.zeros(self.width + 1, dtype=bool)
+        seen[X.indices] = True
+        seen[-1] = True
+        if np.count_nonzero(seen) > self.width // 2:
+            return
+        self._taken = np.flatnonzero(seen)
+        places = np.searchsorted(self._taken, X.indices)
+        self.of_rows = sparse.csr_matrix((X.data, places, X.indptr), shape=(X.shape[0], self._taken.size - 1))
 
-    def summed(self, average: Any) -> tuple[NDArray[np.float64], float]:
-        """(classes, experts, d + 1): the sum of weight * w over all rounds, and the sum of weights."""
+    def _of(self, learner: Any) -> Any:
+        """A copy of a learner that knows these columns alone: its weights are the same."""
+        if self._taken is None:
+            return learner
+        if hasattr(learner, "members"):
+            return type(learner)([self._of(member) for member in learner.members])
+        arrays = learner.arrays()
+        for name, array in arrays.items():
+            if name.rpartition(".")[2] in _PER_COLUMN:
+                arrays[name] = array[self._taken]
+        return type(learner).from_arrays(arrays)
 
-    def new_average(self) -> Any:
-        """Zeros of the shape that `learn_rows` takes as `average`."""
+    def columns(self, learner: Any) -> NDArray[np.float64]:
+        """(classes, experts, columns + 1): all weights of a learner."""
+        return np.asarray(self._of(learner).columns())
 
-    def copy(self) -> Any:
-        """An independent learner in the same state."""
+    def leaders(self, learner: Any) -> NDArray[np.float64]:
+        """(classes, 1, columns + 1): the weights that predict now."""
+        return np.asarray(self._of(learner).leaders()[:, None, :])
 
-    def mark_unproved(self) -> None:
-        """Certify nothing from now on."""
+    def summed(self, learner: Any, average: Any) -> tuple[NDArray[np.float64], float]:
+        """(classes, experts, columns + 1): the sum of weight * w over all rounds, and the sum of weights."""
+        if self._taken is not None:
+            taken = self._taken
+            average = [part[taken] for part in average] if isinstance(average, list) else average[taken]
+        total, weight = self._of(learner).summed(average)
+        return np.asarray(total), float(weight)
+
+    def widened(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(classes, columns + 1) weights as weights of all columns."""
+        if self._taken is None:
+            return weights
+        wide = np.zeros((len(weights), self.width + 1))
+        wide[:, self._taken] = weights
+        return wide
+
+    def divided(self, X: Any, sizes: NDArray[np.float64]) -> Any:
+        """All columns of X, divided by the sizes of these ones."""
+        if not sparse.issparse(X):
+            return X / sizes
+        factors = (1.0 / sizes)[self.of_rows.indices]
+        return sparse.csr_matrix((X.data * factors, X.indices, X.indptr), shape=X.shape)
 
 
 def canonical_order(
@@ -78,7 +127,7 @@ def canonical_order(
 
 
 def fit_batch(
-    learner: Learner,
+    learner: Binary | OneVsRest,
     X: Any,
     rows: Rows,
     y: NDArray[Any],
@@ -96,7 +145,7 @@ def fit_batch(
     not: then nothing is certified. `class_weight`, one per class, is the learner's own; here it weighs the mistakes
     that decide between candidates. `constant` is the value of the constant coordinate, 0 without an intercept.
     """
-    columns = Occurring(X)
+    columns = _Columns(X)
     judged = columns.of_rows
     sizes = _sizes(judged, weight)
     fresh = learner.copy() if sizes is not None else learner
@@ -104,7 +153,7 @@ def fit_batch(
     if order.size > np.count_nonzero(weight):
         learner.mark_unproved()
     rng = np.random.default_rng(seed)
-    average = learner.new_average()
+    average: Any = learner.new_average()
     drawn: list[NDArray[np.float64]] = []
     stops = np.unique(np.append(rng.integers(0, order.size, size=min(_DRAWS, order.size)), order.size))
     for start, stop in zip(np.append(0, stops[:-1]), stops, strict=True):

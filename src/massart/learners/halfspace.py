@@ -1,39 +1,98 @@
-"""The online halfspace: predict, then learn, one row or many; all it remembers is in two arrays."""
+"""The online halfspace: predict, then learn, one row or many; its state is two arrays."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf, isfinite
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.errors import InvalidDataError, InvalidParameterError
-from massart.kernels.door import (
-    LARGEST,
-    NO_WEIGHT,
-    SMALLEST,
-    FiniteRows,
-    Rows,
-    check_labels,
-    check_outputs,
-    check_weights,
-    row_of,
-)
+from massart import theory
+from massart.errors import InvalidDataError, InvalidParameterError, shown
+from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, check_labels, check_outputs, check_weights, row_of
 from massart.kernels.learning import halfspace as kernel
 from massart.kernels.states import check_halfspace
+from massart.learners.base import BinaryLearner, check_narrower, check_wider, narrowed, padded, widened
 from massart.learners.certificate import Certificate
-from massart.learners.certify import certify, lower_noise_rate
-from massart.learners.locking import Guarded
-from massart.learners.resize import check_narrower, check_wider, narrowed, widened
-from massart.learners.rules import expert_name, initial_state, is_proved, make_rule, padded, regret_bound
+from massart.learners.certify import certify, lower_noise_rate, regret_bound
+from massart.options import LARGEST, SMALLEST, LearnerOptions
 
 _NOTHING = np.empty(0)
 _FLOAT64 = np.dtype(np.float64)
+_KINDS = {"ftrl": kernel.FTRL, "fixed": kernel.FIXED, "adagrad-norm": kernel.ADAGRAD}
+_MOST_WEIGHTED = 0.49  # the largest noise rate that class weights may make
 
 
-class Halfspace(Guarded):
-    """Predict sign(w.x), learn w so that E[mistakes] <= noise_rate * T + O(sqrt(T) / margin).
+def make_rule(options: LearnerOptions) -> NDArray[np.float64]:
+    """The rule vector of one halfspace whose noise rate and margin are known.
+
+    Class weights raise the noise rate (Theorem 13).
+
+    >>> make_rule(LearnerOptions(0.1, 0.05)).tolist()
+    [0.0, 0.1, 0.05, 0.0, 1.0, 1.0, 1.0, 1.0]
+    >>> make_rule(LearnerOptions(0.2, 0.05, class_weight=(1.0, 2.0))).round(3).tolist()
+    [0.0, 0.333, 0.05, 0.0, 1.0, 1.0, 1.0, 2.0]
+    """
+    noise_rate, margin, horizon = weighted_noise_rate(options), float(options.margin or 0.0), options.horizon
+    kind, pace = kernel.PAPER, float(horizon or 0.0)
+    if options.update != "paper":
+        name = options.optimizer
+        if name == "auto":
+            name = "ftrl" if horizon is None else "fixed"
+        kind = _KINDS[name]
+        pace = theory.fixed_step(noise_rate, margin, float(horizon or 0.0)) if name == "fixed" else 0.0
+    return np.array([kind, noise_rate, margin, pace, options.normalize, options.constant, *options.class_weight])
+
+
+def weighted_noise_rate(options: LearnerOptions) -> float:
+    """The noise rate of mistakes that weigh what their label does (Theorem 13).
+
+    From one half on nothing is proved, see `is_proved`; the step then uses a rate just below it.
+
+    >>> weighted_noise_rate(LearnerOptions(0.2, class_weight=(1.0, 100.0)))
+    0.49
+    """
+    noise_rate, (negative, positive) = float(options.noise_rate or 0.0), options.class_weight
+    if negative == positive:
+        return noise_rate
+    return max(noise_rate, min(_MOST_WEIGHTED, theory.class_weight_noise_rate(noise_rate, positive / negative)))
+
+
+def is_proved(options: LearnerOptions) -> bool:
+    """Whether weighted mistakes have a noise rate for which Theorem 13 says something."""
+    noise_rate, (negative, positive) = float(options.noise_rate or 0.0), options.class_weight
+    return negative == positive or theory.class_weight_noise_rate(noise_rate, positive / negative) <= _MOST_WEIGHTED
+
+
+def expert_name(noise_rate: float, margin: float, constant: bool = True) -> str:
+    """The name of a learner with a mistake bound among the experts.
+
+    >>> expert_name(0.05, 1 / 16), expert_name(0.05, 1 / 128, constant=False)
+    ('bounded, noise 0.05, margin 0.062', 'bounded, noise 0.05, margin 0.0078, no constant')
+    """
+    return f"bounded, noise {noise_rate:g}, margin {margin:.2g}{'' if constant else ', no constant'}"
+
+
+def initial_state(rule: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The state of a halfspace with w = 0 that has learned no row."""
+    s = np.zeros(kernel.STATE_SIZE)
+    s[kernel.SCALE] = 1.0
+    noise_rate, margin = float(rule[kernel.ETA]), float(rule[kernel.GAMMA])
+    if rule[kernel.KIND] == kernel.PAPER:
+        slack = theory.paper_slack(noise_rate, margin, max(1.0, float(rule[kernel.PACE])))
+        s[kernel.CAP] = theory.paper_gradient_cap(noise_rate, slack, theory.paper_floor(slack, margin))
+    else:
+        s[kernel.CAP] = theory.gradient_cap(noise_rate, margin)
+    if rule[kernel.KIND] == kernel.FTRL:
+        s[kernel.SCALE] = 1.0 / np.sqrt(2.0 * (s[kernel.CAP] * s[kernel.CAP]))
+    if rule[kernel.KIND] == kernel.FIXED:
+        s[kernel.SCALE] = rule[kernel.PACE]
+    return s
+
+
+class Halfspace(BinaryLearner):
+    """Online linear classifier for known noise rate and margin: E[mistakes] <= noise_rate * T + O(sqrt(T) / margin).
 
     That is Theorem 1 of docs/theory.md, about the predictions made just before each row is learned: those that `learn`
     and `learn_many` return as scores. It holds if labels are flipped with probability at most `noise_rate`, each flip
@@ -42,21 +101,31 @@ class Halfspace(Guarded):
 
     Parameters
     ----------
-    n_features : number of coordinates of a row.
-    noise_rate : upper bound on the probability that a label is flipped, in [0, 1/2).
-    margin : lower bound on |w*.z| for some unit vector w*, in (0, 1], where z is the row as it is learned: with its
-        constant coordinate if there is an intercept, and scaled to norm 1 if `normalize`. Without an intercept this is
+    n_features : int
+        Number of coordinates of a row.
+    noise_rate : float
+        Upper bound on the probability that a label is flipped, in [0, 1/2).
+    margin : float
+        Lower bound on |w*.z| for some unit vector w*, in (0, 1], where z is the row as it is learned: with its constant
+        coordinate if there is an intercept, and scaled to norm 1 if `normalize`. Without an intercept this is
         |w*.x| / |x|. With one, a target w.x of margin |w.x| / |x| >= g has g |x| / sqrt(|x|^2 + intercept_scaling^2):
         little if rows are short (Theorem 15 of docs/theory.md, `theory.scaled_margin`).
-    horizon : number of rounds to come; None when it is not known.
-    update : "inverse-margin" (regret of order sqrt(T) / margin) or "paper" (Algorithm 1 as printed).
-    optimizer : "ftrl", "fixed" (needs horizon), "adagrad-norm", or "auto": ftrl without a horizon, else fixed.
-    fit_intercept : add a constant coordinate.
-    intercept_scaling : its value. Near the usual length of a row it costs the margin least.
-    normalize : scale each row, with its constant coordinate, to norm 1. The sign of w.x stays what it was. If False,
+    horizon : float, default=None
+        Number of rounds to come; None if it is not known.
+    update : {"inverse-margin", "paper"}, default="inverse-margin"
+        The update with regret of order sqrt(T) / margin, or Algorithm 1 of the paper as printed.
+    optimizer : {"auto", "ftrl", "fixed", "adagrad-norm"}, default="auto"
+        "fixed" needs `horizon`; "auto" is "fixed" with a horizon and "ftrl" without.
+    fit_intercept : bool, default=True
+        Whether to add a constant coordinate.
+    intercept_scaling : float, default=1.0
+        Its value. Near the usual length of a row it costs the margin least.
+    normalize : bool, default=True
+        Whether to scale each row, with its constant coordinate, to norm 1. The sign of w.x does not change. If False,
         the margin is in the units of the rows, and the bound of Theorem 1 is for rows of norm at most 1.
-    class_weight : weights of the labels -1 and +1. Mistakes are then counted so weighted, and the noise rate that
-        counts is `theory.class_weight_noise_rate` (Theorem 13 of docs/theory.md).
+    class_weight : tuple of two floats, default=(1.0, 1.0)
+        Weights of the labels -1 and +1. Mistakes are then counted so weighted, and the noise rate that counts is
+        `theory.class_weight_noise_rate` (Theorem 13 of docs/theory.md).
 
     Examples
     --------
@@ -84,33 +153,29 @@ class Halfspace(Guarded):
         normalize: bool = True,
         class_weight: tuple[float, float] = (1.0, 1.0),
     ) -> None:
+        options = LearnerOptions(
+            noise_rate, margin, horizon, update, optimizer, "sample", fit_intercept, intercept_scaling, normalize,
+            class_weight,
+        )  # fmt: skip
+        if not options.is_known:
+            raise InvalidParameterError(f"noise_rate={noise_rate!r}, margin={margin!r}: Halfspace needs both numbers")
+        self._begin(n_features, options)
+
+    def _begin(self, n_features: int, options: LearnerOptions) -> None:
         if n_features < 0:
             raise InvalidParameterError(f"n_features={n_features}: give the number of columns, 0 or more")
-        rule = make_rule(
-            noise_rate,
-            margin,
-            horizon,
-            update=update,
-            optimizer=optimizer,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            normalize=normalize,
-            class_weight=class_weight,
-        )
+        rule = make_rule(options)
         self._set(rule, np.zeros(n_features + 1), initial_state(rule))
-        if not is_proved(noise_rate, class_weight):
+        if not is_proved(options):
             self.mark_unproved()
 
     def _set(self, rule: NDArray[np.float64], v: NDArray[np.float64], s: NDArray[np.float64]) -> None:
-        self._rule = rule  # (RULE_SIZE,) what it was told
+        self._rule = rule  # (RULE_SIZE,) the options
+        self._scaled = bool(rule[kernel.UNIT])
         self._v = v  # (n_features + 1,) the last for the constant coordinate; w = scale * v
         self._s = np.append(s[: kernel.STATE_SIZE], 0.0)  # (STATE_SIZE + 1,) scale, norms, counts; TAKEN
         self._shape = (v.size - 1,)
         self._state = (rule, v, self._s)  # taken at once, so that they belong together
-
-    def predict(self, x: NDArray[Any]) -> int:
-        """-1 or +1 for one row; nothing is learned."""
-        return 1 if self.score(x) >= 0.0 else -1
 
     def score(self, x: NDArray[Any]) -> float:
         """w.x for one row, the row scaled: its sign is the prediction, its size the margin."""
@@ -130,19 +195,19 @@ class Halfspace(Guarded):
         try:
             if y not in (1, -1):
                 raise InvalidDataError(
-                    f"The label is {y!r}: Halfspace learns -1 and +1; MassartClassifier takes any labels"
+                    f"The label is {shown(y)}: Halfspace learns -1 and +1; MassartClassifier takes any labels"
                 )
             if not SMALLEST <= weight <= LARGEST:
                 if weight == 0.0:
                     return self.score(x)
                 raise InvalidDataError(
-                    f"The weight is {weight!r}: it must be 0 or between {SMALLEST:g} and {LARGEST:g}"
+                    f"The weight is {shown(weight)}: it must be 0 or between {SMALLEST:g} and {LARGEST:g}"
                 )
         except (TypeError, ValueError) as error:
             if isinstance(error, InvalidDataError):
                 raise
             raise InvalidDataError(
-                f"The label is {y!r} and the weight {weight!r}: give -1 or +1, and a number"
+                f"The label is {shown(y)} and the weight {shown(weight)}: give -1 or +1, and a number"
             ) from None
         rule, v, s = self._state
         score: float = kernel.learn_row(x, float(y), float(weight), rule, v, s)
@@ -166,7 +231,7 @@ class Halfspace(Guarded):
             try:
                 yield
             finally:
-                if self._s is s:  # else these arrays have been replaced, and nobody may learn with them any more
+                if self._s is s:  # else these arrays have been replaced, and are no longer used
                     s[kernel.TAKEN] = 0.0
 
     def _row(self, x: Any) -> NDArray[Any]:
@@ -177,7 +242,7 @@ class Halfspace(Guarded):
 
     def learn_many(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.float64]:
         """Predict, then learn, each row of an array or CSR matrix in turn; return the scores that were predictions."""
-        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self._rule[kernel.UNIT]))
+        rows = self._rows(X)
         labels, scores = check_labels(y, rows.count), np.empty(rows.count)
         if sample_weight is None:
             self.learn_rows(rows, labels, scores=scores)
@@ -197,7 +262,7 @@ class Halfspace(Guarded):
         average: NDArray[np.float64] = _NOTHING,
         scores: NDArray[np.float64] = _NOTHING,
     ) -> None:
-        """Learn rows in the given order; all or, if one of them is not sound, none.
+        """Learn rows in the given order; all or, if one of them is invalid, none.
 
         `average` (of v's size) accumulates what `summed` needs; `scores` takes the scores that were predictions.
         """
@@ -235,15 +300,9 @@ class Halfspace(Guarded):
         """The weight of the constant coordinate."""
         return float(self._s[kernel.SCALE] * self._v[-1] * self._rule[kernel.BIAS])
 
-    @property
-    def rounds(self) -> int:
-        """Rows learned."""
-        return int(self._s[kernel.ROUNDS])
-
-    @property
-    def mistakes(self) -> int:
-        """Rows that were predicted wrongly before they were learned."""
-        return int(self._s[kernel.MISTAKES])
+    def _counts(self) -> tuple[float, float]:
+        """Rows learned, and how many of them were predicted wrongly just before."""
+        return self._s[kernel.ROUNDS], self._s[kernel.MISTAKES]
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
         """What is proved of the mistakes so far, and whether they contradict the declaration; valid at every round."""
@@ -320,11 +379,11 @@ class Halfspace(Guarded):
                 self._set(self._rule, narrowed(self._v, n_features), self._s)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it remembers; `from_arrays` gives it back bit for bit."""
+        """All of its state; `from_arrays` restores it bit for bit."""
         return {"rule": self._rule, "weights": self._v, "state": self._s[: kernel.STATE_SIZE]}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Halfspace":
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
         """The learner whose `arrays()` these are."""
         arrays = arrays | _upgraded(arrays["rule"], arrays["state"])
         check_halfspace(arrays)
@@ -332,10 +391,12 @@ class Halfspace(Guarded):
         learner._set(arrays["rule"], arrays["weights"], arrays["state"])
         return learner
 
-    def copy(self) -> "Halfspace":
-        """An independent learner in the same state."""
-        with self.held():
-            return Halfspace.from_arrays({name: array.copy() for name, array in self.arrays().items()})
+
+def make_halfspace(n_features: int, options: LearnerOptions) -> Halfspace:
+    """A new learner whose noise rate and margin are known."""
+    learner = Halfspace.__new__(Halfspace)
+    learner._begin(n_features, options)
+    return learner
 
 
 def _upgraded(rule: NDArray[np.float64], s: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:

@@ -41,8 +41,7 @@ def lock_of(owner: Any) -> AbstractContextManager[Any]:
 class Guarded:
     """An object with a lock of its own, `_lock`, that pickles, copies and compares as if it had none.
 
-    Whatever changes what the object remembers holds the lock while it does. A method that holds it may call another
-    one that takes it.
+    A method that changes the object's state holds the lock while it does, and may call another one that takes it.
 
     >>> import copy
     >>> class Counter(Guarded):

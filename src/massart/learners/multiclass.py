@@ -11,18 +11,46 @@ from massart import theory
 from massart.errors import ModelFileError
 from massart.kernels.door import NO_WEIGHT, Rows
 from massart.kernels.states import check_arrays
+from massart.learners.base import Learner, padded
 from massart.learners.certificate import Certificate
 from massart.learners.certify import certify_classes
-from massart.learners.locking import Guarded, locked
-from massart.learners.rules import padded
+from massart.learners.drift import Drifting
+from massart.learners.halfspace import Halfspace, is_proved, make_halfspace, weighted_noise_rate
+from massart.learners.locking import locked
+from massart.learners.pool import Pool, expert_grid
+from massart.options import LearnerOptions
 
+__all__ = ["Binary", "OneVsRest", "make_learner"]
+
+Binary = Halfspace | Pool | Drifting  # the learners of two classes
 _ROUNDS, _MISTAKES, _WRONG, _WEIGHT, _SIZE = range(5)
 
 
-class OneVsRest(Guarded):
-    """`members[k]` tells class k from the others; `learn_rows` takes numbers of classes.
+def make_learner(n_features: int, options: LearnerOptions) -> Binary:
+    """One halfspace if noise rate and margin are known, else a pool of experts; two pools if it may forget.
 
-    >>> from massart.learners.halfspace import Halfspace
+    >>> type(make_learner(5, LearnerOptions(noise_rate=0.1, margin=0.05))).__name__
+    'Halfspace'
+    >>> type(make_learner(5, LearnerOptions())).__name__, type(make_learner(5, LearnerOptions(horizon=1000))).__name__
+    ('Pool', 'Drifting')
+    """
+    if options.is_known:
+        return make_halfspace(n_features, options)
+    known = None if options.noise_rate is None else weighted_noise_rate(options)
+    grid = expert_grid(known, options.margin, fit_intercept=options.fit_intercept)
+    learner: Pool | Drifting
+    if options.horizon is None:
+        learner = Pool(n_features, options, grid=grid)
+    else:
+        learner = Drifting(n_features, options.horizon, options, grid=grid)
+    if options.noise_rate is not None and not is_proved(options):
+        learner.mark_unproved()
+    return learner
+
+
+class OneVsRest(Learner):
+    """`members[k]` separates class k from the others; `learn_rows` takes numbers of classes.
+
     >>> learner = OneVsRest([Halfspace(2, 0.1, 0.1) for _ in range(3)])
     >>> X = np.array([[1.0, 0.0], [-1.0, 1.0], [-1.0, -1.0]] * 20)
     >>> answers = learner.learn_rows(Rows.of(X), np.array([0, 1, 2] * 20))
@@ -43,9 +71,9 @@ class OneVsRest(Guarded):
         order: NDArray[np.uint64] | None = None,
         average: Sequence[Any] | None = None,
     ) -> NDArray[np.int64]:
-        """Answer, then learn, rows in the given order, all or none: every member refuses the same rows.
+        """Predict, then learn, rows in the given order, all or none: every member refuses the same rows.
 
-        Returns the answers, numbers of classes.
+        Returns the predictions, numbers of classes.
         """
         count = rows.count if order is None else order.size
         highest, answers = np.full(count, -np.inf), np.zeros(count, np.int64)
@@ -64,15 +92,9 @@ class OneVsRest(Guarded):
         self._t[_WEIGHT] += weight[taken].sum() if weight.size else count
         return answers
 
-    @property
-    def rounds(self) -> int:
-        """Rows learned."""
-        return int(self._t[_ROUNDS])
-
-    @property
-    def mistakes(self) -> int:
-        """Rows whose class was answered wrongly before they were learned."""
-        return int(self._t[_MISTAKES])
+    def _counts(self) -> tuple[float, float]:
+        """Rows learned, and how many of them were predicted wrongly just before."""
+        return self._t[_ROUNDS], self._t[_MISTAKES]
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
         """What is proved of the wrong answers so far: the bounds of the members add up. Valid at every round."""
@@ -118,7 +140,7 @@ class OneVsRest(Guarded):
         return [member.new_average() for member in self.members]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it remembers; `from_arrays` gives it back bit for bit."""
+        """All of its state; `from_arrays` restores it bit for bit."""
         own = {f"{k}.{name}": a for k, member in enumerate(self.members) for name, a in member.arrays().items()}
         return own | {"totals": self._t}
 

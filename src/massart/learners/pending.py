@@ -1,4 +1,4 @@
-"""The choices of a policy that wait for their reward: which they are, when they time out, and how they are saved."""
+"""The choices of a policy that wait for their reward: which they are, when they expire, and how they are saved."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.errors import InvalidDataError, ModelFileError
+from massart.errors import InvalidDataError, ModelFileError, shown
 from massart.kernels.learning.ranking_rounds import block_size
 from massart.kernels.ranking_door import CheckedRound, check_arms, check_block, sparse_arms
 from massart.kernels.ranking_state import require_arrays
-from massart.learners.rewards import shown
 
 __all__ = ["Pending"]
 
@@ -18,9 +17,9 @@ _DENSE = -1
 
 
 class Pending:
-    """Numbers of choices that wait, each with its epoch; what teaches them is kept only if they may time out.
+    """Numbers of choices that wait, each with its epoch; their rounds are kept only if they may expire.
 
-    Without `expire_after` a choice that waits takes about 100 bytes, and whoever has it brings along what teaches it.
+    Without `expire_after` a choice that waits takes about 100 bytes, and the `Choice` itself holds its round.
 
     >>> pending = Pending()
     >>> pending.add(7, 99, None)
@@ -59,7 +58,7 @@ class Pending:
             )
         if self.expire_after is not None and number < chosen - self.expire_after:
             raise InvalidDataError(
-                f"choice.number={number} was learned already, or has expired and taught the default reward: "
+                f"choice.number={number} was learned already, or has expired with the default reward: "
                 f"{chosen - 1 - number:,} choices were made after it, and expire_after={self.expire_after:,}"
             )
         raise InvalidDataError(

@@ -8,23 +8,25 @@ so nothing is explored. kernels/learning/pool.py is the whole algorithm.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidParameterError
-from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, check_labels, check_outputs, one_label, one_row, row_of
+from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, check_outputs, row_of
 from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as kernel
 from massart.kernels.learning.scoring import mixed
 from massart.kernels.states import check_pool
+from massart.learners.base import BinaryLearner, check_narrower, check_wider, narrowed, padded, widened
 from massart.learners.certificate import Certificate
 from massart.learners.certify import Council, certify_mixture, lower_pool_noise_rate
-from massart.learners.locking import Guarded, locked
-from massart.learners.resize import check_narrower, check_wider, narrowed, widened
-from massart.learners.rules import check_intercept_scaling, expert_name, make_rule, padded
+from massart.learners.halfspace import expert_name
+from massart.learners.locking import locked
+from massart.options import LearnerOptions
 
 # A rate too high by a factor of 2 or a margin too small by one of 8 costs an expert little: a coarse grid is enough.
 NOISE_RATES = (0.05, 0.15, 0.3, 0.45)
@@ -60,11 +62,11 @@ def expert_grid(noise_rate: float | None = None, margin: float | None = None, *,
 
 
 MOST_EXPERTS = kernel.COLUMNS + kernel.LATE + 1 + kernel.CENTRED  # in a pool, with few features
-VOTINGS = {"sample": mixture.SAMPLE, "majority": mixture.MAJORITY}
 
+_VOTINGS = {"sample": mixture.SAMPLE, "majority": mixture.MAJORITY}
 _NOTHING, _NO_AVERAGE, _NO_COLUMNS = np.empty(0), np.empty((0, 0)), np.empty(0, np.uint64)
 _DIAGONAL_NAMES = ("AROW", "AROW, a quarter", "logistic, fast", "logistic")
-_LATE_NAME = "labels of late"
+_LATE_NAME = "recent labels"
 _FEW_NAMES = ("AROW, full matrix", "logistic, centred, fast", "logistic, centred", "logistic, centred, slow")
 
 
@@ -75,23 +77,23 @@ def _aligned(rows: int, columns: int) -> NDArray[np.float64]:
     return space[first : first + rows * columns].reshape(rows, columns)
 
 
-class Experts(Guarded):
+class Pool(BinaryLearner):
     """One halfspace, learned by a dozen experts at once. Labels are -1 and +1; a score >= 0 means +1.
 
     Parameters
     ----------
     n_features : number of coordinates of a row.
+    options : `fit_intercept`, `intercept_scaling`, `class_weight` as in `Halfspace`; `normalize` applies to the experts
+        with a mistake bound, the others scale features on their own. `voting` "sample" keeps the bound of Theorem 7(e)
+        whatever the adversary knows; "majority" draws nothing at random. With class weights the noise rates of the grid
+        are those of weighted mistakes.
     grid : the experts with a mistake bound, 1 to 8 triples (noise rate, margin, whether it has the constant
         coordinate); None: `expert_grid`.
-    voting : "sample" keeps the bound of Theorem 7(e) whatever the adversary knows; "majority" has no coins.
-    fit_intercept, intercept_scaling, normalize, class_weight : as in `Halfspace`; `normalize` concerns the experts with
-        a mistake bound, the others scale features on their own. With class weights the noise rates of the grid are
-        those of weighted mistakes.
-    seed : of the coins.
+    changes : options by name.
 
     Examples
     --------
-    >>> pool = Experts(2)
+    >>> pool = Pool(2)
     >>> X = np.array([[1.0, 0.5], [-1.0, 0.2], [0.9, -0.3], [-0.8, -0.1]])
     >>> scores = pool.learn_many(X, [1, -1, 1, -1])
     >>> pool.rounds, pool.mistakes, [pool.predict(x) for x in X]
@@ -101,22 +103,17 @@ class Experts(Guarded):
     def __init__(
         self,
         n_features: int,
+        options: LearnerOptions = LearnerOptions(),  # noqa: B008 - frozen
         *,
         grid: Grid | None = None,
-        voting: str = "sample",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        normalize: bool = True,
-        class_weight: tuple[float, float] = (1.0, 1.0),
-        seed: int = 0,
+        **changes: Any,
     ) -> None:
-        grid = expert_grid(fit_intercept=fit_intercept) if grid is None else grid
+        options = replace(options, **changes) if changes else options
+        grid = expert_grid(fit_intercept=options.fit_intercept) if grid is None else grid
         if not 1 <= len(grid) <= kernel.PLAIN:
             raise InvalidParameterError(f"grid has {len(grid)} experts: a pool holds 1 to {kernel.PLAIN} of them")
-        if voting not in VOTINGS:
-            raise InvalidParameterError(f"voting={voting!r}: choose one of {', '.join(map(repr, VOTINGS))}")
         for noise_rate, margin, _ in grid:
-            make_rule(noise_rate, margin)  # refuses values outside the theorem's range
+            LearnerOptions(noise_rate, margin)  # refuses values outside the theorem's range
         few = n_features <= kernel.FEW
         columns = np.zeros((kernel.COLUMN_SIZE, kernel.COLUMNS))
         columns[kernel.SCALE] = columns[kernel.GAMMA] = columns[kernel.CAP] = 1.0
@@ -131,15 +128,14 @@ class Experts(Guarded):
         totals[[mixture.TOTAL, mixture.TOTAL_THEN]] = members.shape[1]
         totals[[mixture.PRIOR, mixture.CHANCE]] = 0.5
         totals[mixture.FAVOUR] = 1.0
-        constant = check_intercept_scaling(intercept_scaling) if fit_intercept else 0.0
         arrays: dict[str, NDArray[Any]] = {
-            "how": np.array([float(normalize), constant, VOTINGS[voting], *class_weight]),
+            "how": np.array([options.normalize, options.constant, _VOTINGS[options.voting], *options.class_weight]),
             "weights": _aligned(n_features + 1, kernel.COLUMNS),
             "variances": np.zeros(n_features + 1),
             "columns": columns,
             "members": members,
             "totals": totals,
-            "seed": np.array([seed], dtype=np.uint64),
+            "seed": np.array([options.seed], dtype=np.uint64),
         }
         if few:
             arrays["full"] = np.zeros((n_features + 2, n_features + 1))
@@ -147,7 +143,8 @@ class Experts(Guarded):
         self._set(arrays)
 
     def _set(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self._how = arrays["how"]  # (HOW_SIZE,) what it was told
+        self._how = arrays["how"]  # (HOW_SIZE,) the options
+        self._scaled = bool(self._how[kernel.UNIT])
         self._W = arrays["weights"]  # (n_features + 1, COLUMNS) the last row for the constant coordinate
         self._V = arrays["variances"]  # (n_features + 1,) of the diagonal experts
         # Of the columns there were at first, however many there are now; empty if these were many.
@@ -156,7 +153,7 @@ class Experts(Guarded):
         self._S = arrays["columns"]  # (COLUMN_SIZE, COLUMNS) norms and scales
         self._M = arrays["members"]  # (MEMBER_SIZE, experts) mistakes, shares, sizes of scores
         self._t = arrays["totals"]  # (TOTAL_SIZE,) counts, and the state of the mixture
-        self._seed = arrays["seed"]  # (1,) of the coins
+        self._seed = arrays["seed"]  # (1,) of the random draws
         self._every = _NO_COLUMNS
         self._plain = self._M.shape[1] - kernel.DIAGONAL - kernel.LATE - (1 + kernel.CENTRED if self._F.size else 0)
 
@@ -170,9 +167,9 @@ class Experts(Guarded):
         average: NDArray[np.float64] = _NO_AVERAGE,
         scores: NDArray[np.float64] = _NOTHING,
     ) -> None:
-        """Answer, then learn, rows in the given order; all or, if one of them is not sound, none.
+        """Predict, then learn, rows in the given order; all or, if one of them is invalid, none.
 
-        `average` (of the weights' shape) accumulates what `summed` needs; `scores` takes those of the answers.
+        `average` (of the weights' shape) accumulates what `summed` needs; `scores` receives those of the predictions.
         """
         sure = isinstance(rows, FiniteRows) or rows.count == 1  # a kernel refuses a row before it learns from it
         count = rows.count if order is None else order.size
@@ -196,50 +193,22 @@ class Experts(Guarded):
             self._every = np.arange(dense.shape[1], dtype=np.uint64)
         return self._every
 
-    def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """Answer, then learn, each row with its label -1 or +1; return the scores of the answers."""
-        rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(self._how[kernel.UNIT]))
-        scores = np.empty(rows.count)
-        self.learn_rows(rows, check_labels(y, rows.count), scores=scores)
-        return scores
-
-    def learn(self, x: NDArray[Any], y: float) -> float:
-        """Learn one row with its label -1 or +1; return the score of the answer."""
-        score = np.empty(1)
-        self.learn_rows(one_row(x, self.n_features, scaled=bool(self._how[kernel.UNIT])), one_label(y), scores=score)
-        return float(score[0])
-
     def score(self, x: NDArray[Any]) -> float:
-        """The score of the vote, which `predict` uses; `learn` may answer with an expert drawn by chance."""
+        """The score of the vote, which `predict` uses; `learn` may predict with an expert drawn at random."""
         row, weights = row_of(x, self.n_features), self.leaders()[0]
         score = float(np.einsum("j,j->", weights[:-1], row) + weights[-1])
         if not isfinite(score):
             Rows.of(row[None, :]).check()  # says what is wrong with the row
         return score
 
-    def predict(self, x: NDArray[Any]) -> int:
-        """The sign of `score`."""
-        return 1 if self.score(x) >= 0.0 else -1
-
     @property
     def weights(self) -> NDArray[np.float64]:
         """The weights of the vote, without the constant coordinate."""
         return self.leaders()[0, :-1]
 
-    @property
-    def direction(self) -> NDArray[np.float64]:
-        """The same, for an adversary."""
-        return self.weights
-
-    @property
-    def rounds(self) -> int:
-        """Rows learned."""
-        return int(self._t[mixture.ROUNDS])
-
-    @property
-    def mistakes(self) -> int:
-        """Rows that were answered wrongly before they were learned."""
-        return int(self._t[mixture.MISTAKES])
+    def _counts(self) -> tuple[float, float]:
+        """Rows learned, and how many of them were predicted wrongly just before."""
+        return self._t[mixture.ROUNDS], self._t[mixture.MISTAKES]
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
         """What is proved of the mistakes so far, and whether they contradict the grid; valid at every round."""
@@ -272,10 +241,10 @@ class Experts(Guarded):
         return float(self._t[mixture.POSITIVES] / self._how[kernel.POSITIVE]) if counted else None
 
     def shares(self) -> dict[str, float]:
-        """How much each expert is believed at present, from the most to the least; they add up to 1."""
+        """The weight of each expert, the largest first; they add up to 1."""
         columns = self._S[:, kernel.DIAGONAL : kernel.DIAGONAL + self._plain]
         grid = columns[[kernel.ETA, kernel.GAMMA, kernel.CONSTANT]].T
-        plain = not self._how[kernel.BIAS]  # no expert has the constant: none needs to be told apart
+        plain = not self._how[kernel.BIAS]  # no expert has the constant, so names need not say it
         bounded = (expert_name(p, m, constant=plain or bool(own)) for p, m, own in grid)
         names = [*_DIAGONAL_NAMES, *bounded, _LATE_NAME, *_FEW_NAMES]
         shares = self._M[mixture.SHARE] / self._M[mixture.SHARE].sum()
@@ -370,7 +339,7 @@ class Experts(Guarded):
             self._W, self._V = narrowed(self._W, n_features), narrowed(self._V, n_features)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it remembers; `from_arrays` gives it back bit for bit."""
+        """All of its state; `from_arrays` restores it bit for bit."""
         few = {"full": self._F, "centred": self._C} if self._F.size else {}
         return few | {
             "how": self._how,
@@ -383,18 +352,13 @@ class Experts(Guarded):
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Experts":
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
         """The pool whose `arrays()` these are."""
         arrays = arrays | _upgraded(arrays)
         names = check_pool(arrays)
         pool = cls.__new__(cls)
         pool._set({name: array for name, array in arrays.items() if name in names})
         return pool
-
-    @locked
-    def copy(self) -> "Experts":
-        """An independent pool in the same state."""
-        return Experts.from_arrays({name: array.copy() for name, array in self.arrays().items()})
 
 
 def _upgraded(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

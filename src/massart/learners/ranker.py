@@ -6,29 +6,36 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from massart.errors import InvalidDataError
+from massart.kernels.door import check_form, checked_csr
 from massart.kernels.learning import ranking as kernel
-from massart.kernels.ranking_state import LEAST_MARGIN, RankingState, check_state, new_state, require_arrays
+from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
 from massart.learners.choice import Contexts
 from massart.learners.lift import grown, learned_lift
 from massart.learners.locking import Guarded
-from massart.learners.rewards import check_number, check_reward_range
+from massart.options import check_gap, check_pair_margin, check_reward_range
 
 
 class MonotoneRanker(Guarded):
-    """Rank by a linear score; the lift of its first choice is bounded from below (Theorem 9(b) of docs/theory.md).
+    """Online linear learner to rank, for rounds in which the rewards of all arms are seen.
 
     If in every round any two arms with different contexts differ by `gap` in expected reward and by `margin` in score,
-    and arms with equal contexts have equal expected rewards, the expected lift over a random arm after T rounds of k
-    arms with different contexts is at least (k-1)/k (gap T - 2 sqrt(2) (gap + M) sqrt(T + 1) / margin). Where k grows
-    from round to round, the weights of a round were made with the gradient cap of fewer arms: `guaranteed_lift` pays
-    for that, and counts pairs of equal contexts as nothing (Theorem 17).
+    and arms with equal contexts have equal expected rewards, the expected lift of its first choice over a random arm
+    after T rounds of k arms with different contexts is at least
+    (k-1)/k (gap T - 2 sqrt(2) (gap + M) sqrt(T + 1) / margin), M the width of `reward_range` (Theorem 9(b) of
+    docs/theory.md). Where k grows from round to round, the weights of a round were made with the gradient cap of fewer
+    arms: `guaranteed_lift` pays for that, and counts pairs of equal contexts as nothing (Theorem 17).
 
     Parameters
     ----------
-    gap : lower bound on the difference of expected rewards of two arms of a round.
-    margin : lower bound on the difference of their scores, for contexts of norm at most 1; `learn` refuses longer ones.
-    reward_range : lowest and highest reward; M is its width.
+    gap : float, default=0.1
+        Lower bound on the difference of expected rewards of two arms of a round.
+    margin : float, default=0.05
+        Lower bound on the difference of their scores, for contexts of norm at most 1; `learn` refuses longer ones.
+    reward_range : tuple of two floats, default=(0.0, 1.0)
+        Lowest and highest reward.
 
+    Notes
+    -----
     Several threads may use one ranker.
 
     Massart classification is the case of two arms, x and -x, with rewards (1 + y) / 2 and (1 - y) / 2:
@@ -49,12 +56,8 @@ class MonotoneRanker(Guarded):
 
     def __init__(self, gap: float = 0.1, margin: float = 0.05, reward_range: tuple[float, float] = (0.0, 1.0)) -> None:
         lowest, highest = check_reward_range(reward_range)
-        width = highest - lowest
-        advice = f"give a number above 0, at most the reward range and at least {LEAST_MARGIN:g} of it"
-        gap = check_number("gap", gap, LEAST_MARGIN * width, width, advice)
-        advice = f"give a number above 0 (at least {LEAST_MARGIN:g}) and at most 2"
-        margin = check_number("margin", margin, LEAST_MARGIN, 2.0, advice)
-        self._state = new_state([0.0, lowest, highest, 0.0, 0.0, 0.0], [(gap, margin)])
+        pair = check_gap(gap, highest - lowest), check_pair_margin(margin)
+        self._state = new_state([0.0, lowest, highest, 0.0, 0.0, 0.0], [pair])
 
     def score(self, contexts: Contexts) -> NDArray[np.float64]:
         """(k,) scores w.x of the arms."""
@@ -80,10 +83,12 @@ class MonotoneRanker(Guarded):
     def fit(self, X: Any, y: ArrayLike, qid: ArrayLike) -> Self:
         """Learn one round per query: rows of X with the same `qid`, y their relevance."""
         try:
-            rows = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+            rows = checked_csr(X) if check_form(X) else np.asarray(X)
             queries, relevance = np.asarray(qid), np.asarray(y)
             same = queries.shape == relevance.shape == (rows.shape[0],)
             _, first = np.unique(queries, return_index=True)
+        except InvalidDataError:
+            raise
         except Exception as error:  # ragged lists, or objects that do not sort
             raise InvalidDataError(f"X, y and qid must be arrays with the same number of rows ({error})") from None
         if not same:
@@ -123,7 +128,7 @@ class MonotoneRanker(Guarded):
             return np.asarray(self._state.weights[:, 0] * self._state.experts[kernel.SCALE, 0])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it remembers; `from_arrays` gives it back bit for bit."""
+        """All of its state; `from_arrays` restores it bit for bit."""
         with self._lock:
             return dict(self._state.arrays())
 

@@ -99,7 +99,7 @@ _PROGRESS = {
     **dict.fromkeys(("passed", "read", "learned", "mistakes", "positive", "unlabelled", "weightless"), _whole),
     **dict.fromkeys(("held_out", "width", "predictions", "rounds"), _whole),
     **dict.fromkeys(("weight", "wrong", "weight_positive"), lambda value: _number(value) and value >= 0),
-    **dict.fromkeys(("flaws", "unknown_labels"), _COUNTS),
+    **dict.fromkeys(("row_errors", "unknown_labels"), _COUNTS),
     "phase": lambda value: value in ("learn", "measure", "finish"),
     "position": _row_of(_whole, _whole, _whole),
     "output": _text,

@@ -1,14 +1,14 @@
-"""Model files: arrays and a JSON header in one zip, safe to open from a stranger.
+"""Model files: arrays and a JSON header in one zip, safe to open from any source.
 
     header.json     {"format": 2, "kind": "classifier", "massart": "0.1.0", "meta": {...}, "arrays": {...}}
     NAME.npy        one member per array, NumPy's own format without pickled objects; or
-    NAME.rows.npy, NAME.values.npy      of an array most of whose rows are zero, the others (see folding.py)
+    NAME.rows.npy, NAME.values.npy      of an array most of whose rows are zero, the others (see arrays.py)
 
 The header names each array with its dtype and shape and the SHA-256 of its bytes, and every byte between the arrays
 follows from it (see container.py): a damaged file is refused rather than half-read, and the refusal says where. Nothing
-in the file is ever unpickled or evaluated. The same content is the same file, byte for byte. Arrays go by in blocks and
-are never copied; they can be mapped where they lie. Files are written beside their place and moved there when whole: a
-crash leaves the old file or the new one. Files of format 1, a zip in any order, are still read.
+in the file is ever unpickled or evaluated. The same content is the same file, byte for byte. Arrays pass in blocks and
+are never copied; they can be mapped where they lie. Files are written beside their place and moved there when complete:
+a crash leaves the old file or the new one.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ import os
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -28,22 +28,29 @@ from numpy.typing import NDArray
 
 from massart.errors import ModelFileError
 from massart.files import replacing
-from massart.models import schema1
-from massart.models.arrays import Described, Piece, byte_blocks, is_plain
-from massart.models.container import Frame, Member, damaged
-from massart.models.folding import MOST_FOLDED, Folding
-from massart.models.loading import load_arrays
+from massart.models.arrays import (
+    BLOCK,
+    MOST_FOLDED,
+    Described,
+    Folding,
+    Piece,
+    byte_blocks,
+    bytes_of,
+    is_plain,
+    new_array,
+    unfold,
+)
+from massart.models.container import Frame, Member, checked, damaged
 
-__all__ = ["FORMAT", "read_header", "read_model", "write_model"]
+__all__ = ["FORMAT", "read_header", "read_model", "read_parts", "write_model"]
 
 FORMAT = 2
+_Path = str | os.PathLike[str]
 _HEADER = "header.json"
 _LONGEST_HEADER = 1 << 28
 
 
-def write_model(
-    path: str | os.PathLike[str], kind: str, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-) -> None:
+def write_model(path: _Path, kind: str, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write a model file, whole or not at all.
 
     >>> import tempfile
@@ -105,7 +112,7 @@ def _pieces(
 
 
 def read_model(
-    path: str | os.PathLike[str],
+    path: _Path,
     *,
     mmap: bool = False,
     mode: Literal["r", "c"] = "r",
@@ -117,21 +124,26 @@ def read_model(
     `mode` "r" makes them read-only, "c" keeps changes in memory. `verify` says whether the checksums of arrays are
     compared, which reads all of them; None: unless they are mapped.
     """
-    if mode not in ("r", "c"):
-        raise ModelFileError(f"mode={mode!r}: choose 'r' for read-only or 'c' for copy on write")
-    with _opened(path) as (file, archive, header):
-        if header["format"] == 1:
-            arrays = schema1.load_arrays(path, archive, header["arrays"])
-        else:
-            verify = not mmap if verify is None else verify
-            arrays = load_arrays(path, file, archive.infolist(), header["arrays"], mode if mmap else None, verify)
-    if mmap and mode == "r":
-        for array in arrays.values():
-            array.flags.writeable = False
+    header, arrays = read_parts(path, mmap=mmap, mode=mode, verify=verify)
     return header["kind"], header["meta"], arrays
 
 
-def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_parts(
+    path: _Path, *, mmap: bool = False, mode: Literal["r", "c"] = "r", verify: bool | None = None
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """(header, arrays) of a model file; the parameters are those of `read_model`."""
+    if mode not in ("r", "c"):
+        raise ModelFileError(f"mode={mode!r}: choose 'r' for read-only or 'c' for copy on write")
+    verify = not mmap if verify is None else verify
+    with _opened(path) as (file, archive, header):
+        arrays = _load_arrays(path, file, archive.infolist(), header["arrays"], mode if mmap else None, verify)
+    if mmap and mode == "r":
+        for array in arrays.values():
+            array.flags.writeable = False
+    return header, arrays
+
+
+def read_header(path: _Path) -> dict[str, Any]:
     """What a model file says about itself: "format", "kind", "massart" (the version), "meta" and "arrays".
 
     >>> import tempfile
@@ -146,7 +158,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, zipfile.ZipFile, dict[str, Any]]]:
+def _opened(path: _Path) -> Iterator[tuple[BinaryIO, zipfile.ZipFile, dict[str, Any]]]:
     """The file, its members and its header; whatever goes wrong meanwhile is the file's fault."""
     if not stat.S_ISREG(Path(path).stat().st_mode):  # a pipe, which would keep whoever opens it waiting
         raise ModelFileError(f"{os.fspath(path)} is a folder, a device or a pipe: give the name of a model file")
@@ -164,7 +176,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, zipfile.Zi
         raise damaged(path, str(error) or type(error).__name__) from None
 
 
-def _members(path: str | os.PathLike[str], file: BinaryIO) -> zipfile.ZipFile:
+def _members(path: _Path, file: BinaryIO) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(file)
     except zipfile.BadZipFile as error:
@@ -179,7 +191,7 @@ def _members(path: str | os.PathLike[str], file: BinaryIO) -> zipfile.ZipFile:
         raise damaged(path, why) from None
 
 
-def _header(path: str | os.PathLike[str], archive: zipfile.ZipFile) -> dict[str, Any]:
+def _header(path: _Path, archive: zipfile.ZipFile) -> dict[str, Any]:
     if _HEADER not in archive.namelist():
         raise damaged(path, f"it is a zip without {_HEADER}")
     for member in archive.infolist():
@@ -188,14 +200,105 @@ def _header(path: str | os.PathLike[str], archive: zipfile.ZipFile) -> dict[str,
     if archive.getinfo(_HEADER).file_size > _LONGEST_HEADER:
         raise damaged(path, f"its header has {archive.getinfo(_HEADER).file_size} bytes")
     header = json.loads(archive.read(_HEADER))
-    if not isinstance(header, dict) or type(header.get("format")) is not int or header["format"] < 1:
+    if not isinstance(header, dict) or type(header.get("format")) is not int or header["format"] < FORMAT:
         raise damaged(path, "its header is not one of massart's")
     if header["format"] > FORMAT:
         raise ModelFileError(
             f"{os.fspath(path)} has format {header['format']}, written by massart {header.get('massart')}; "
-            f"this version reads up to format {FORMAT}: upgrade massart"
+            f"this version reads format {FORMAT}: upgrade massart"
         )
     for key, kind in (("kind", str), ("meta", dict), ("arrays", dict)):
         if not isinstance(header.get(key), kind):
             raise damaged(path, f"its header has no {key}")
     return header
+
+
+def _load_arrays(
+    path: _Path,
+    file: BinaryIO,
+    members: Sequence[zipfile.ZipInfo],
+    facts: Mapping[str, Any],
+    mode: Literal["r", "c"] | None,
+    verify: bool,
+) -> dict[str, NDArray[Any]]:
+    """All arrays that the header describes; `mode` is None to read them, else that of the map."""
+    described = [Described.from_dict(name, about) for name, about in facts.items()]
+    claimed = sum(each.nbytes for each in described if each.folded is not None)
+    if claimed > MOST_FOLDED:
+        raise damaged(path, f"its folded arrays would take {claimed} bytes of memory, more than {MOST_FOLDED}")
+    pieces = [piece for each in described for piece in each.pieces]
+    places = iter(_places(path, file, members, pieces))
+    whole = np.memmap(file, np.uint8, mode).view(np.ndarray) if mode is not None else None
+    arrays = {}
+    for each in described:
+        own = [next(places) for _ in each.pieces]
+        if whole is not None and each.folded is None and each.nbytes:
+            array = whole[own[0] : own[0] + each.nbytes].view(each.dtype).reshape(each.shape)
+            if verify:
+                digest = hashlib.sha256()
+                for block in byte_blocks(array):
+                    digest.update(block)
+                _check_digest(path, each, digest.hexdigest(), own[0])
+        else:
+            array = _load(path, file, each, own, verify=verify or each.folded is not None)
+        arrays[each.name] = array
+    return arrays
+
+
+def _places(path: _Path, file: BinaryIO, members: Sequence[zipfile.ZipInfo], pieces: Sequence[Piece]) -> list[int]:
+    """Where the numbers of each piece begin, once everything around them is what it has to be.
+
+    Nothing is allocated before: the file's size is that of all arrays.
+    """
+    names, wanted = [member.filename for member in members], ["header.json", *(piece.name for piece in pieces)]
+    if names != wanted:
+        raise damaged(path, f"its members are {', '.join(names)}, but its header speaks of {', '.join(wanted)}")
+    sizes = [members[0].file_size, *(len(piece.prefix) + piece.nbytes for piece in pieces)]
+    frame = Frame([Member(m.filename, size, m.CRC) for m, size in zip(members, sizes, strict=True)])
+    frame.check(file, path)
+    for piece, place in zip(pieces, frame.places[1:], strict=True):
+        checked(file, path, place, piece.prefix, f"the beginning of {piece.name}")
+    return [place + len(piece.prefix) for piece, place in zip(pieces, frame.places[1:], strict=True)]
+
+
+def _load(path: _Path, file: BinaryIO, each: Described, places: Sequence[int], *, verify: bool) -> NDArray[Any]:
+    digest = hashlib.sha256() if verify else None
+    read, first = _filling(file, digest), each.pieces[0]
+    array = new_array(first.dtype, first.shape)
+    file.seek(places[0])
+    read(bytes_of(array))
+    if each.folded is not None:
+        file.seek(places[1])
+        try:
+            array = unfold(array, each.dtype, each.shape, read)
+        except ValueError as error:
+            raise damaged(path, f"array {each.name!r}, from byte {places[0]} on: {error}") from None
+    if digest is not None:
+        _check_digest(path, each, digest.hexdigest(), places[0])
+    return array
+
+
+def _filling(file: Any, digest: Any) -> Callable[[NDArray[np.uint8]], None]:
+    """A function that fills an array with the bytes that come next, block by block, and adds them to the digest."""
+
+    def read(target: NDArray[np.uint8]) -> None:
+        rest = target.data
+        while rest.nbytes:
+            count = file.readinto(rest[:BLOCK])
+            if not count:
+                raise EOFError(f"the file ends {rest.nbytes} bytes too early")
+            if digest is not None:
+                digest.update(rest[:count])
+            rest = rest[count:]
+
+    return read
+
+
+def _check_digest(path: _Path, each: Described, found: str, place: int) -> None:
+    """Refuse an array whose bytes are not those that were written."""
+    if found != each.sha256:
+        raise damaged(
+            path,
+            f"array {each.name!r}, from byte {place} on, has the SHA-256 {found[:16]}... and should have "
+            f"{each.sha256[:16]}...",
+        )

@@ -1,39 +1,99 @@
-"""A model file that is looked at, whatever it holds: what it predicts with, and what its columns are called."""
+"""The one place that knows which class a model file holds: `load` gives it back, `open_model` gives what is in it.
 
+What needs scikit-learn or SciPy is imported when such a model is built, not before: training from files does without.
+"""
+
+import hashlib
+import json
 import os
 from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.data.schema import Schema
 from massart.errors import ModelFileError
-from massart.learners.multiclass import OneVsRest
+from massart.kernels.states import check_arrays
+from massart.learners.drift import Drifting
+from massart.learners.halfspace import Halfspace
+from massart.learners.multiclass import Binary, OneVsRest
+from massart.learners.pool import Pool
 from massart.models.headers import check_header
-from massart.models.model_file import read_header, read_model
-from massart.models.saving import learner_from
+from massart.models.keys import key_path, read_key
+from massart.models.model_file import read_model, read_parts
 
-__all__ = ["Naming", "OpenedModel", "is_model_file", "open_any"]
+if TYPE_CHECKING:
+    from massart.learners.bandit import MonotoneBandit
+    from massart.learners.classifier import MassartClassifier
+    from massart.learners.ranker import MonotoneRanker
 
-Naming = Literal["name", "index", "hash", "column"]
-_LEARNERS: Final = ("halfspace", "experts", "drifting")
+__all__ = [
+    "LEARNERS",
+    "NOTES",
+    "UNFIT",
+    "OpenedModel",
+    "build_model",
+    "classifier_type",
+    "decider_types",
+    "error_words",
+    "is_model_file",
+    "is_setting",
+    "learner_from",
+    "load",
+    "model_of",
+    "open_model",
+]
+
+LEARNERS: Final[dict[str, type[Binary]]] = {"halfspace": Halfspace, "experts": Pool, "drifting": Drifting}
+# What building a model of a forged file may raise; a ModelFileError is a ValueError.
+UNFIT: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+NOTES: Final = ("reading", "training")  # what a classifier that learned from files knows of them, with a _ at the end
+_OWN: Final = "learner."  # begins the names of a classifier's own arrays
+_MOST_FEATURES: Final = 1 << 40
 _ZIP: Final = b"PK\x03\x04"
+
+
+def classifier_type() -> "type[MassartClassifier]":
+    """The class of classifiers."""
+    from massart.learners.classifier import MassartClassifier  # noqa: PLC0415  scikit-learn
+
+    return MassartClassifier
+
+
+def decider_types() -> "dict[str, type[MonotoneBandit | MonotoneRanker]]":
+    """The classes that decide, by their name in a file."""
+    from massart.learners.bandit import MonotoneBandit  # noqa: PLC0415  scipy.stats
+    from massart.learners.ranker import MonotoneRanker  # noqa: PLC0415
+
+    return {"bandit": MonotoneBandit, "ranker": MonotoneRanker}
 
 
 @dataclass(frozen=True)
 class OpenedModel:
-    """What is in a model file."""
+    """What is in a model file, checked."""
 
     path: Path
     header: dict[str, Any]
-    size: int  # bytes
-    arrays: dict[str, NDArray[Any]]  # mapped
+    arrays: dict[str, NDArray[Any]]
     classes: tuple[Any, ...]  # the negative and the positive one, or more
     learner: Any  # of a classifier, or the learner itself; None if nothing was learned, or it is another kind
-    weights: NDArray[np.float64]  # (1, or one for each of several classes; columns + 1) the constant last
-    reading: Schema | None  # how files were read, if it learned from files
+
+    @classmethod
+    def of(cls, path: Path, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "OpenedModel":
+        """The model of a header and arrays; refused unless all of it fits together."""
+        check_header(path, header)
+        kind = header["kind"]
+        try:
+            opened = cls(path, header, arrays, *_learned(kind, header["meta"], arrays))
+            _ = opened.schema
+        except UNFIT as error:
+            raise ModelFileError(f"{path} does not hold a {kind} that fits together: {error_words(error)}") from None
+        return opened
 
     @property
     def kind(self) -> str:
@@ -42,26 +102,40 @@ class OpenedModel:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What is told beside the arrays."""
+        """What the header says beside the arrays."""
         return dict(self.header["meta"])
+
+    @cached_property
+    def schema(self) -> Schema | None:
+        """How files were read, if it learned from files."""
+        if "reading" not in self.meta:
+            return None
+        return Schema.from_dict(self.meta["reading"], width=self.meta["n_features_in"])
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """(1, or one for each of several classes; columns + 1), the constant last."""
+        if self.learner is None:
+            return np.zeros((0, 1))
+        return np.asarray(self.arrays["batch_weights"] if "batch_weights" in self.arrays else self.learner.leaders())
 
     @property
     def names(self) -> tuple[str, ...] | None:
         """One for each column, if columns have names."""
         if "feature_names_in" in self.meta:
             return tuple(self.meta["feature_names_in"])
-        if self.reading is None or self.reading.bits is not None or self.reading.columns is None:
+        if self.schema is None or self.schema.bits is not None or self.schema.columns is None:
             return None
-        return self.reading.columns if len(self.reading.columns) == self.weights.shape[1] - 1 else None
+        return self.schema.columns if len(self.schema.columns) == self.weights.shape[1] - 1 else None
 
     @property
-    def naming(self) -> Naming:
-        """How columns are told apart: by name, by the index of svmlight, by hash, by number from 0."""
+    def naming(self) -> Literal["name", "index", "hash", "column"]:
+        """How columns are called: by name, by the index of svmlight, by hash, by number from 0."""
         if self.names is not None:
             return "name"
-        if self.reading is None:
+        if self.schema is None:
             return "column"
-        return "hash" if self.reading.bits is not None else "index"
+        return "hash" if self.schema.bits is not None else "index"
 
     def key(self, column: int) -> str:
         """What a column is called in a file."""
@@ -70,9 +144,37 @@ class OpenedModel:
             return names[column]
         return str(column + 1 if self.naming == "index" else column)
 
+    @property
+    def digest(self) -> str:
+        """A name that changes with whatever is in the file; the header holds the checksums of all else."""
+        return hashlib.sha256(json.dumps(self.header, sort_keys=True).encode()).hexdigest()
+
+
+def open_model(path: str | os.PathLike[str], *, mmap: bool = True) -> OpenedModel:
+    """A model file of any kind, its checksums verified; with `mmap`, arrays stay in the file and are read-only."""
+    place = Path(path)
+    try:
+        header, arrays = read_parts(place, mmap=mmap, verify=True)
+    except FileNotFoundError:
+        raise ModelFileError(f"{place} does not exist") from None
+    except OSError as error:
+        raise ModelFileError(f"{place} cannot be read: {error.strerror or error}") from None
+    return OpenedModel.of(place, header, arrays)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The learner or classifier that `save` wrote, or `massart train`."""
+    kind, meta, arrays = read_model(path)
+    model = model_of(os.fspath(path), kind, meta, arrays)
+    if kind == "bandit":
+        lost = f" (there is none in {key_path(path)}, so choices from before the file cannot be verified)"
+        model.sign_with(read_key(path, model.identity), lost)
+        model.reseed()
+    return model
+
 
 def is_model_file(path: str | os.PathLike[str]) -> bool:
-    """Whether the first bytes are those of a model file, or the whole is a zip with a header.
+    """Whether the first bytes are those of a model file.
 
     >>> is_model_file("/dev/null")
     False
@@ -82,60 +184,121 @@ def is_model_file(path: str | os.PathLike[str]) -> bool:
         return False
     with place.open("rb") as file:
         start = file.read(64)
-    if not start.startswith(_ZIP):
-        return False
-    if b"header.json" in start:
-        return True
-    try:
-        read_header(place)
-    except ModelFileError:
-        return False
-    return True
+    return start.startswith(_ZIP) and b"header.json" in start
 
 
-def open_any(path: str | os.PathLike[str]) -> OpenedModel:
-    """A model file of any kind, checked; its arrays are mapped, not copied."""
-    place = Path(path)
+def model_of(place: str, kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
+    """The model whose parts a file at this place holds."""
+    if kind not in LEARNERS and kind != "classifier" and kind not in decider_types():
+        raise ModelFileError(f"{place} holds a {kind!r}, which this version of massart does not know")
     try:
-        header, size = read_header(place), place.stat().st_size
-        kind, meta, arrays = read_model(place, mmap=True, verify=True)
-    except FileNotFoundError:
-        raise ModelFileError(f"{place} does not exist") from None
-    except OSError as error:
-        raise ModelFileError(f"{place} cannot be read: {error.strerror or error}") from None
-    check_header(place, header)
+        return build_model(kind, meta, arrays)
+    except UNFIT as error:
+        raise ModelFileError(f"{place} does not hold a {kind} that fits together: {error_words(error)}") from None
+
+
+def error_words(error: Exception) -> str:
+    """What an error of `UNFIT` says."""
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def build_model(kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
+    """The model of these parts; whatever they are, an error of `UNFIT` is the worst."""
+    if kind == "classifier":
+        return _classifier(meta, arrays)
+    if kind in LEARNERS:
+        return learner_from(kind, arrays)
+    return decider_types()[kind].from_arrays(arrays)
+
+
+def learner_from(name: str, arrays: dict[str, NDArray[Any]]) -> Binary:
+    """The learner of that name and with these arrays, as `learner_meta` gives them."""
+    if not isinstance(name, str) or name not in LEARNERS:
+        raise ModelFileError(f"there is no learner {name!r} in this version of massart")
     try:
-        reading = Schema.from_dict(meta["reading"], width=meta["n_features_in"]) if "reading" in meta else None
-        classes, learner, weights = _learned(kind, meta, arrays)
+        with np.errstate(all="ignore"):  # what is not finite in the end is refused
+            return LEARNERS[name].from_arrays(arrays)
     except KeyError as missing:
-        raise ModelFileError(f"{place} lacks {missing}, which a {kind} needs: save it again") from None
-    except (TypeError, ValueError, IndexError, AttributeError) as error:
-        raise ModelFileError(f"{place} does not hold a {kind} that fits together: {error}") from None
-    return OpenedModel(place, header, size, arrays, classes, learner, weights, reading)
+        raise ModelFileError(f"array {missing} is missing, which a learner of kind {name!r} needs") from None
+    except UNFIT as error:
+        raise ModelFileError(f"its arrays are not those of a learner of kind {name!r}: {error}") from None
 
 
-def _learned(
-    kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]
-) -> tuple[tuple[Any, ...], Any, NDArray[np.float64]]:
-    """Classes, learner and weights; nothing of them where there is no learner of labels."""
-    nothing = np.zeros((0, 1))
-    if kind in _LEARNERS:
-        alone = learner_from(kind, arrays)
-        return (-1, 1), alone, np.asarray(alone.leaders())
+def _learned(kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> tuple[tuple[Any, ...], Any]:
+    """Classes and learner; nothing of them where there is no learner of labels."""
+    if kind in LEARNERS:
+        return (-1, 1), learner_from(kind, arrays)
     if kind != "classifier" or "learner" not in meta:
-        return (), None, nothing
-    classes = tuple(meta["classes"]) if "classes" in meta else tuple(arrays["classes"].tolist())
-    own = {name.removeprefix("learner."): array for name, array in arrays.items() if name.startswith("learner.")}
+        return (), None
+    classes, width = _classes(meta, arrays), meta["n_features_in"]
+    own = {name.removeprefix(_OWN): array for name, array in arrays.items() if name.startswith(_OWN)}
     learner: Any
     if len(classes) == 2:
         learner = learner_from(meta["learner"], own)
+        members = [learner]
     else:
-        learner = OneVsRest.from_arrays(own, type(learner_from(meta["learner"], _first_member(own))))
-    weights = arrays["batch_weights"] if "batch_weights" in arrays else learner.leaders()
-    if weights.shape != (1 if len(classes) == 2 else len(classes), int(meta["n_features_in"]) + 1):
-        raise ValueError(f"{len(classes)} classes and {meta['n_features_in']} features are not the learner's")
-    return classes, learner, np.asarray(weights)
+        with np.errstate(all="ignore"):
+            learner = OneVsRest.from_arrays(own, LEARNERS[meta["learner"]])
+        members = learner.members
+    if len(members) != (1 if len(classes) == 2 else len(classes)) or {one.n_features for one in members} != {width}:
+        raise ValueError(f"{len(classes)} classes and {width} features are not the learner's")
+    return classes, learner
 
 
-def _first_member(own: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {name.removeprefix("0."): array for name, array in own.items() if name.startswith("0.")}
+def _classes(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> tuple[Any, ...]:
+    """The classes of a classifier; parts that are valid, but not of one classifier, are refused."""
+    listed = meta["classes"] if "classes" in meta else arrays["classes"]
+    if not (isinstance(listed, list) or (isinstance(listed, np.ndarray) and listed.ndim == 1)) or len(listed) < 2:
+        raise ValueError("its classes are not a list of two or more")
+    if isinstance(listed, list) and not all(isinstance(label, (str, bool, int, float)) for label in listed):
+        raise ValueError("its classes are neither text nor numbers")
+    classes = tuple(listed if isinstance(listed, list) else listed.tolist())
+    if len(set(classes)) != len(classes):
+        raise ValueError("its classes are not all different")
+    features = meta["n_features_in"]
+    if type(features) is not int or not 0 <= features < _MOST_FEATURES:
+        raise ValueError(f"it has {features!r} features")
+    if type(meta["n_iter"]) is not int or meta["n_iter"] < 1:
+        raise ValueError(f"it has made {meta['n_iter']!r} passes")
+    if "batch_weights" in arrays:
+        check_arrays(arrays, {"batch_weights": (1 if len(classes) == 2 else len(classes), features + 1)})
+    if "feature_names_in" in meta:
+        names = meta["feature_names_in"]
+        if not isinstance(names, list) or len(names) != features or not all(isinstance(name, str) for name in names):
+            raise ValueError("there is not one feature name per feature")
+    return classes
+
+
+def is_setting(value: Any) -> bool:
+    """Whether a parameter can be written, or may have been: None, text, or a finite number of 64 bits."""
+    if isinstance(value, Integral):
+        return abs(int(value)) < 1 << 64
+    return value is None or isinstance(value, str) or (isinstance(value, Real) and isfinite(value))
+
+
+def _classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "MassartClassifier":
+    parameters = dict(meta["parameters"])
+    weights = parameters.get("class_weight")
+    if isinstance(weights, dict):
+        if not all(map(is_setting, [*weights["labels"], *weights["weights"]])):
+            raise TypeError("its class weights are not numbers")
+        parameters["class_weight"] = dict(zip(weights["labels"], weights["weights"], strict=True))
+    for name, value in parameters.items():
+        if not is_setting(value) and not (name == "class_weight" and isinstance(value, dict)):
+            raise TypeError(f"its parameter {name} is neither a finite number nor text")
+    model = classifier_type()(**parameters)
+    for name in NOTES:
+        if not isinstance(meta.get(name, {}), dict):
+            raise TypeError(f"{name} is not a table of settings")
+        if name in meta:
+            setattr(model, f"{name}_", meta[name])
+    _, model_learner = _learned("classifier", meta, arrays)
+    if model_learner is None:
+        return model
+    model._learner = model_learner
+    model._batch_weights = arrays.get("batch_weights")
+    model.classes_ = np.array(meta["classes"], dtype=object) if "classes" in meta else arrays["classes"]
+    model.n_iter_, model.n_features_in_ = meta["n_iter"], meta["n_features_in"]
+    if "feature_names_in" in meta:
+        model.feature_names_in_ = np.array(meta["feature_names_in"], dtype=object)
+    return model

@@ -7,6 +7,7 @@ formula can be written on the line after it.  NaN and infinities fail every chec
 import math
 
 from massart.errors import InvalidParameterError
+from massart.options import check_margin, check_noise_rate, check_number
 
 __all__ = [
     "check_arm_slack",
@@ -25,54 +26,13 @@ __all__ = [
 ]
 
 
-def _number(name: str, value: float) -> float:
-    """Refuse what is not one finite number; everything else is left to the caller's condition."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InvalidParameterError(f"{name} must be a number; got {value!r}") from None
-    if not math.isfinite(number):
-        raise InvalidParameterError(f"{name} must be a finite number; got {value!r}")
-    return number
-
-
-def check_noise_rate(noise_rate: float) -> float:
-    """0 <= noise_rate < 1/2: at one half a label says nothing about the point it sits on.
-
-    >>> check_noise_rate(0.1)
-    0.1
-    """
-    number = _number("noise_rate", noise_rate)
-    if not 0.0 <= number < 0.5:
-        raise InvalidParameterError(
-            f"noise_rate must satisfy 0 <= noise_rate < 1/2; got {noise_rate!r}. "
-            "It is the largest probability with which a label is flipped, not the error you hope for."
-        )
-    return number
-
-
-def check_margin(margin: float) -> float:
-    """0 < margin <= 1: the distance |w*.x| of points in the unit ball to the target's hyperplane.
-
-    >>> check_margin(1)
-    1.0
-    """
-    number = _number("margin", margin)
-    if not 0.0 < number <= 1.0:
-        raise InvalidParameterError(
-            f"margin must satisfy 0 < margin <= 1; got {margin!r}. "
-            "Scale every row to length at most one first; any margin below the true one is safe."
-        )
-    return number
-
-
 def check_slack(slack: float, noise_rate: float) -> float:
     """0 <= slack <= 1 - 2 noise_rate: beyond it the leaky-ReLU loss is no longer convex.
 
     >>> check_slack(0.2, noise_rate=0.1)
     0.2
     """
-    number = _number("slack", slack)
+    number = check_number("slack", slack)
     largest = 1.0 - 2.0 * check_noise_rate(noise_rate)
     if not 0.0 <= number <= largest:
         raise InvalidParameterError(
@@ -88,7 +48,7 @@ def check_rounds(rounds: float, name: str = "rounds", smallest: float = 0.0) -> 
     >>> check_rounds(1000)
     1000.0
     """
-    number = _number(name, rounds)
+    number = check_number(name, rounds)
     if not number >= smallest:
         raise InvalidParameterError(f"{name} must satisfy {name} >= {smallest:g}; got {rounds!r}")
     return number
@@ -100,7 +60,7 @@ def check_mistakes(mistakes: float, rounds: float) -> float:
     >>> check_mistakes(3, rounds=10)
     3.0
     """
-    number = _number("mistakes", mistakes)
+    number = check_number("mistakes", mistakes)
     if not 0.0 <= number <= rounds:
         raise InvalidParameterError(f"mistakes must satisfy 0 <= mistakes <= rounds = {rounds:g}; got {mistakes!r}")
     return number
@@ -112,7 +72,7 @@ def check_confidence(confidence: float) -> float:
     >>> check_confidence(0.99)
     0.99
     """
-    number = _number("confidence", confidence)
+    number = check_number("confidence", confidence)
     if not 0.0 < number < 1.0:
         raise InvalidParameterError(
             f"confidence must satisfy 0 < confidence < 1; got {confidence!r}. "
@@ -127,7 +87,7 @@ def check_probability(name: str, probability: float) -> float:
     >>> check_probability("flip_rate", 0.7)
     0.7
     """
-    number = _number(name, probability)
+    number = check_number(name, probability)
     if not 0.0 <= number <= 1.0:
         raise InvalidParameterError(f"{name} must satisfy 0 <= {name} <= 1; got {probability!r}")
     return number
@@ -139,7 +99,7 @@ def check_nonnegative(name: str, value: float) -> float:
     >>> check_nonnegative("regret", 12.5)
     12.5
     """
-    number = _number(name, value)
+    number = check_number(name, value)
     if not number >= 0.0:
         raise InvalidParameterError(f"{name} must satisfy {name} >= 0; got {value!r}")
     return number
@@ -151,14 +111,14 @@ def check_positive(name: str, value: float) -> float:
     >>> check_positive("step", 0.5)
     0.5
     """
-    number = _number(name, value)
+    number = check_number(name, value)
     if not number > 0.0:
         raise InvalidParameterError(f"{name} must satisfy {name} > 0; got {value!r}")
     return number
 
 
 def _count(name: str, value: float, smallest: int, advice: str) -> int:
-    number = _number(name, value)
+    number = check_number(name, value)
     if number != math.floor(number) or number < smallest:
         raise InvalidParameterError(f"{name} must be a whole number with {name} >= {smallest}; got {value!r}. {advice}")
     return int(number)
@@ -188,7 +148,7 @@ def check_arm_slack(slack: float, gap: float) -> float:
     >>> check_arm_slack(0.05, gap=0.1)
     0.05
     """
-    number = _number("slack", slack)
+    number = check_number("slack", slack)
     if not 0.0 <= number <= check_positive("gap", gap):
         raise InvalidParameterError(f"slack must satisfy 0 <= slack <= gap = {gap:g}; got {slack!r}")
     return number

@@ -1,4 +1,4 @@
-"""Reading ahead in a thread, so that whoever learns never waits for a pipe without hearing that it should stop."""
+"""Schema ahead in a thread, so that whoever learns never waits for a pipe without hearing that it should stop."""
 
 import queue
 import threading

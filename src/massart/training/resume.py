@@ -1,30 +1,188 @@
-"""Which training a file tells of: the data, the options and the model it began with, so that it goes on with the same.
+"""Files from which a training goes on, and whether one is of the same training: data, options, first model.
 
+A model that `massart train` wrote, its checkpoint and a classifier that `save` wrote are all classifiers that
+`massart.load` opens. A checkpoint holds more: the learner of later passes, the weights kept so far, and the progress.
 Nothing here depends on the clock or the machine: the same training gives the same model file, byte for byte.
 """
 
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from massart import __version__
 from massart.data.schema import Schema
-from massart.errors import InvalidDataError
+from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
+from massart.kernels.states import check_arrays
+from massart.learners.multiclass import Binary
+from massart.models.headers import printable
+from massart.models.model_file import write_model
+from massart.models.opening import OpenedModel, learner_from, open_model
+from massart.training.chunk_trainer import AGAIN, KEPT, ChunkTrainer
+from massart.training.progress import Progress
 from massart.training.settings import Settings
 
-__all__ = ["content_digest", "difference", "digest", "identity"]
+__all__ = ["TrainedModel", "class_values", "content_digest", "difference", "identity", "open_trained", "write_trained"]
 
+_LAYOUT: Final = 1  # of checkpoints: what is learned and counted on the way, and how it is stored
 _SHARED: Final = 1 << 22  # bytes of all files together that are looked at
 _LEAST, _BLOCK, _BLOCKS = 1 << 13, 1 << 12, 64  # bytes of a file; of a block, at least; blocks of a file, at most
 _SAMPLED, _WHOLE = "blocks:", "sha256:"
 
 
+@dataclass(frozen=True)
+class TrainedModel:
+    """A classifier of two classes in a file, checked."""
+
+    model: OpenedModel
+    schema: Schema  # how its rows were read; of a model that learned from arrays, what its labels say about it
+    again: Binary | None
+    kept: NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, model: OpenedModel) -> "TrainedModel":
+        """The classifier; anything else is refused by name."""
+        path, meta, arrays, classes = model.path, model.meta, model.arrays, model.classes
+        if model.kind != "classifier":
+            raise ModelFileError(f"{path} holds a {printable(model.kind)}, not a classifier")
+        if model.learner is None:
+            raise ModelFileError(f"{path} holds a classifier that has learned nothing yet")
+        if len(classes) != 2:
+            raise ModelFileError(f"{path} has {len(classes)} classes: the command line takes two")
+        usual = set(classes) in ({-1, 1}, {0, 1})
+        schema = model.schema or Schema(labels=None if usual else (str(classes[0]), str(classes[1])))
+        own = {name.removeprefix(AGAIN): array for name, array in arrays.items() if name.startswith(AGAIN)}
+        width = meta["n_features_in"]
+        try:
+            again = learner_from(meta["learner"], own) if own else None
+            widths = {width, width if again is None else again.n_features, schema.width or width}
+            if len(widths) > 1:
+                raise ModelFileError(f"its parts are of {' and '.join(map(str, sorted(widths)))} columns")
+            if KEPT in arrays:
+                check_arrays(arrays, {KEPT: (min(arrays[KEPT].size, width + 1),)})
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ModelFileError(f"{path} does not hold a classifier that fits together: {error}") from None
+        return cls(model, schema, again, arrays.get(KEPT))
+
+    @property
+    def runs(self) -> list[dict[str, Any]]:
+        """The trainings it has been through."""
+        return list(self.model.meta.get("training", {}).get("runs", []))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether its last training came to its end."""
+        return bool(self.model.meta.get("training", {}).get("complete"))
+
+    def restore(self, trainer: ChunkTrainer) -> None:
+        """Let a trainer go on from it."""
+        trainer.restore(self.model.learner, self.again, self.kept)
+
+    def progress_of(self, identity: Mapping[str, Any], output: str, sources: Sequence[Any]) -> Progress:
+        """How far it has come, as a checkpoint of the training with this identity, output and data; or refused."""
+        path = self.model.path
+        if _numbers(self.model.header["massart"]) > _numbers(__version__) or self.model.meta.get("layout") != _LAYOUT:
+            raise ModelFileError(
+                f"{path} was written by massart {printable(self.model.header['massart'])}, and this is {__version__}, "
+                "which does not know its checkpoints: go on with the version that wrote it, or leave "
+                "`resume=True` out to begin again"
+            )
+        pipe = next((source.name for source in sources if source.is_pipe), None)
+        if pipe is not None:
+            raise InvalidParameterError(
+                f"{path} cannot be gone on from: {pipe} is a pipe, which may bring other rows each time; name "
+                "the file that the rows come from, or leave `resume=True` out to begin again"
+            )
+        progress = Progress.from_dict(self.model.meta.get("progress", {}))
+        differs = difference(self.runs[-1], identity) if self.runs else "it names no training"
+        if differs is None and progress.output != output:
+            then, now = (name or "nowhere" for name in (progress.output, output))
+            differs = f"its predictions went to {then} and go to {now} now"
+        if differs is None and progress.position.source > len(sources):
+            differs = f"it has come to file {progress.position.source + 1}"
+        if differs is not None:
+            raise InvalidParameterError(
+                f"{path} is of another training: {differs}; go on with the same data and options, "
+                "or leave `resume=True` out to begin again"
+            )
+        return progress
+
+
+def _numbers(version: str) -> tuple[float, ...]:
+    """A version for comparison; one that is no number is newer than all.
+
+    >>> _numbers("0.9.0.dev1") < _numbers("0.10.0") < _numbers("soon")
+    True
+    """
+    found = re.match(r"[0-9]+(\.[0-9]+)*", version)
+    return tuple(map(float, found[0].split("."))) if found else (inf,)
+
+
+def open_trained(path: Path, *, mmap: bool = False) -> TrainedModel:
+    """The classifier of two classes in a file; with `mmap`, what must not change is to be copied."""
+    return TrainedModel.of(open_model(path, mmap=mmap))
+
+
+def write_trained(
+    path: Path,
+    trainer: ChunkTrainer,
+    schema: Schema,
+    classes: list[Any],
+    training: dict[str, Any],
+    *,
+    checkpoint: bool = False,
+) -> None:
+    """Write the model file, or a checkpoint, atomically; what could not be opened again is refused."""
+    name, arrays = trainer.arrays(checkpoint=checkpoint)
+    arrays["classes"] = np.array(classes)
+    meta: dict[str, Any] = {
+        "parameters": trainer.settings.parameters(),
+        "learner": name,
+        "n_iter": trainer.settings.passes,
+        "n_features_in": trainer.width,
+        "reading": schema.as_dict(),
+        "training": training,
+    }
+    if checkpoint:
+        meta |= {"progress": trainer.progress.as_dict(), "layout": _LAYOUT}
+    try:
+        header = {"massart": "", "kind": "classifier", "meta": json.loads(json.dumps(meta, allow_nan=False))}
+        TrainedModel.of(OpenedModel.of(path, header, arrays))
+    except ValueError as error:
+        raise ModelFileError(
+            f"{path} is not written, as it could not be opened again, and what was there before is as it was: {error}"
+        ) from None
+    write_model(path, "classifier", meta, arrays)
+
+
+def class_values(schema: Schema) -> list[Any]:
+    """The two classes of a schema, as numbers if both are.
+
+    >>> class_values(Schema()), class_values(Schema(labels=("0", "1"))), class_values(Schema(labels=("no", "yes")))
+    ([-1, 1], [0, 1], ['no', 'yes'])
+    """
+    if schema.labels is None:
+        return [-1, 1]
+    for number in (int, float):
+        try:
+            return [number(label) for label in schema.labels]
+        except ValueError:
+            continue
+    return list(schema.labels)
+
+
 def identity(
     sources: Sequence[Any],
     settings: Settings,
-    reading: Schema,
+    schema: Schema,
     initial: str | None,
     others: Sequence[Any] = (),
     *,
@@ -33,7 +191,7 @@ def identity(
     """What must be the same for a training to go on where another stopped.
 
     `others` are files beside the data: with its labels, with the rows that measure the error. Without `with_content`,
-    as for a training of which no file will tell, none is read.
+    as for a training that writes no file, none is read.
 
     >>> from types import SimpleNamespace
     >>> data = SimpleNamespace(name="a.svm", size=420, path=None, is_pipe=True)
@@ -47,18 +205,13 @@ def identity(
         "sources": [[source.name, source.size] for source in sources],
         "content": [_content(source, share, whole=settings.strict_resume) for source in every] if with_content else [],
         "options": settings.options(),
-        "reading": reading.as_dict(),
+        "reading": schema.as_dict(),
         "initial": initial,
     }
     if others:
         found["others"] = [[source.name, source.size] for source in others]
     plain: dict[str, Any] = json.loads(json.dumps(found))  # what it will be after a visit to a file
     return plain
-
-
-def digest(header: Mapping[str, Any]) -> str:
-    """A name for a model file; its header holds the checksums of all else."""
-    return hashlib.sha256(json.dumps(header, sort_keys=True).encode()).hexdigest()
 
 
 def _content(source: Any, share: int, *, whole: bool) -> str | None:
@@ -145,15 +298,15 @@ def difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
 
 def _other_content(names: Sequence[str], then: Sequence[str | None], now: Sequence[str | None]) -> str | None:
     if len(then) != len(names):
-        return "it does not say what its data held, being of an older version of massart"
+        return "it does not say what its data held"
     for name, old, new in zip(names, then, now, strict=True):
         if old is None or new is None:
             return f"{name} is a pipe, which may bring other rows each time"
         strict = [digest.startswith(_WHOLE) for digest in (old, new)]
         if strict == [False, True]:
-            return "it was begun without --strict-resume"
+            return "it was begun without `strict_resume=True`"
         if strict == [True, False]:
-            return "it was begun with --strict-resume"
+            return "it was begun with `strict_resume=True`"
         if old != new:
             return f"{name} holds other data now"
     return None

@@ -3,36 +3,45 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from massart.data.chunk import Chunk
-from massart.errors import InvalidDataError, InvalidParameterError, MassartError
+from massart.errors import InvalidDataError, MassartError
 from massart.files import OutputLock
 from massart.kernels.compiling import compiled
 from massart.models.headers import printable
 from massart.training.ahead import Ahead
-from massart.training.checkpoint import Saved, class_names, class_values, label_words, write_classifier
-from massart.training.events import Watcher
-from massart.training.lesson import Lesson
-from massart.training.predictions import PredictionFile, Sink
-from massart.training.progress import FINISH, LEARN, MEASURE, Progress
-from massart.training.pupil import Pupil
-from massart.training.resume import difference, identity
+from massart.training.chunk_trainer import ChunkTrainer
+from massart.training.predict import PredictionFile, PredictionLines, Sink
+from massart.training.progress import FINISH, LEARN, MEASURE, Callbacks, Progress
+from massart.training.resume import TrainedModel, class_values, identity, write_trained
 from massart.training.settings import Settings
-from massart.training.summary import Summary, peak_memory
+from massart.training.summary import Summary, label_words, peak_memory
 
 __all__ = ["Training"]
 
-_COUNTS = (  # that a model file tells of its training
-    *("learned", "mistakes", "positive", "unlabelled", "weightless"),
-    *("held_out", "flaws", "holdout", "best_pass"),
-)
+_COUNTS = {  # that a model file holds of its training, by their names there
+    **{name: name for name in ("learned", "mistakes", "positive", "unlabelled", "weightless", "held_out")},
+    **{"flaws": "row_errors", "holdout": "holdout", "best_pass": "best_pass"},
+}
 _TEXTS = ("svmlight", "vw", "csv", "jsonl")  # formats whose positions count bytes
 
 
 class _RefusedError(InvalidDataError):
-    """The labels are not two, so that there is nothing to go on with either."""
+    """There are not two labels, so that there is nothing to resume either."""
+
+
+@dataclass
+class _Work:
+    """What this process has done."""
+
+    rows: int = 0  # learned
+    size: int = 0  # bytes read
+    compiling: float = 0.0  # seconds of compiling before the first row
+    saved_rows: int = 0  # learned when the last checkpoint was written
+    saved_at: float = 0.0  # when that was
 
 
 class Training:
@@ -47,10 +56,10 @@ class Training:
     settings : how to learn.
     model : where the model goes; None: nowhere.
     begin : a model to go on from.
-    predictions : where the answers given before learning go, one line per row.
+    predictions : where the predictions made before learning go, one line per row.
     holdout : reads the rows that measure the error, where they are a file of their own.
-    labels_given : whether somebody said which two labels to tell apart, so that others may be left out.
-    warnings : what is to be said of the data, for the summary.
+    labels_given : whether the two labels were given, so that rows with others may be left out.
+    warnings : about the data, for the summary.
     """
 
     def __init__(
@@ -59,39 +68,44 @@ class Training:
         settings: Settings,
         *,
         model: Path | None = None,
-        begin: Saved | None = None,
+        begin: TrainedModel | None = None,
         predictions: Path | Sink | None = None,
         as_scores: bool = False,
         holdout: Any = None,
         labels_given: bool = False,
         warnings: Sequence[str] = (),
-        watcher: Watcher | None = None,
+        callbacks: Callbacks | None = None,
         stopped: Callable[[], int | None] = lambda: None,
     ) -> None:
         self.reader, self.settings, self.model = reader, settings, model
-        self.pupil = Pupil(settings) if begin is None else begin.pupil(settings)
-        self.progress = Progress(width=self.pupil.width)
-        self.classes = class_values(reader.schema) if begin is None else begin.classes
+        self._callbacks = callbacks or Callbacks()
+        self.trainer = ChunkTrainer(settings, None, reader.schema.width, self._callbacks)
+        if begin is not None:
+            begin.restore(self.trainer)
+        self.progress.width = self.trainer.width
+        self.progress.output = output_name(predictions, as_scores=as_scores)
+        self.classes = class_values(reader.schema) if begin is None else list(begin.model.classes)
         self._runs = [] if begin is None else begin.runs
         others = [*reader.label_files(), *(() if holdout is None else (*holdout.sources, *holdout.label_files()))]
-        name = None if begin is None else begin.name
+        name = None if begin is None else begin.model.digest
         self.identity = identity(reader.sources, settings, reader.schema, name, others, with_content=model is not None)
         self._locks = [] if model is None else [OutputLock(model), OutputLock(_checkpoint(model))]
         self._predictions, self._as_scores = predictions, as_scores
-        self.progress.output = output_name(predictions, as_scores=as_scores)
         self._sink: Sink | None = None
         self._holdout = holdout
         self.warnings = tuple(warnings)
         self._labels_given, self._goes_on = labels_given, begin is not None
-        self._watcher = watcher or Watcher()
         self._stopped = stopped
-        self._worked = [0, 0]  # rows learned and bytes read by this process
-        self._compiled = 0.0  # seconds of compiling before the first row
-        self._last = (0.0, 0)  # when the last checkpoint was written, and after how many rows
+        self._work = _Work()
+
+    @property
+    def progress(self) -> Progress:
+        """How far it has come."""
+        return self.trainer.progress
 
     @property
     def has_predictions(self) -> bool:
-        """Whether the answers go to a file."""
+        """Whether the predictions go to a file."""
         return isinstance(self._predictions, Path)
 
     @property
@@ -118,34 +132,16 @@ class Training:
         for lock in self._locks:
             lock.release()
 
-    def resume(self, saved: Saved) -> None:
+    def resume(self, saved: TrainedModel) -> None:
         """Go on from a checkpoint, if it is of this very training, and of a version that this one can read."""
-        saved.check_version()
-        if not self.can_go_on:
-            pipe = next(source.name for source in self.reader.sources if source.is_pipe)
-            raise InvalidParameterError(
-                f"{saved.path} cannot be gone on from: {pipe} is a pipe, which may bring other rows each time; name "
-                "the file that the rows come from, or leave --resume out to begin again"
-            )
-        progress = Progress.from_dict(saved.meta.get("progress", {}))
-        differs = difference(saved.runs[-1], self.identity) if saved.runs else "it tells of no training"
-        if differs is None and progress.output != self.progress.output:
-            then, now = (name or "nowhere" for name in (progress.output, self.progress.output))
-            differs = f"its predictions went to {then} and go to {now} now"
-        if differs is None and progress.position.source > len(self.reader.sources):
-            differs = f"it has come to file {progress.position.source + 1}"
-        if differs is not None:
-            raise InvalidParameterError(
-                f"{saved.path} is of another training: {differs}; go on with the same data and options, "
-                "or leave --resume out to begin again"
-            )
-        self.progress = progress
-        self.pupil, self.classes, self._runs = saved.pupil(self.settings), saved.classes, saved.runs[:-1]
+        self.trainer.progress = saved.progress_of(self.identity, self.progress.output, self.reader.sources)
+        saved.restore(self.trainer)
+        self.classes, self._runs = list(saved.model.classes), saved.runs[:-1]
 
     def run(self) -> Summary:
         """Learn to the end, or until stopped."""
-        begun, self._compiled = time.monotonic(), compiled().seconds
-        self._last = (begun, 0)
+        begun = time.monotonic()
+        self._work.compiling, self._work.saved_at = compiled().seconds, begun
         try:
             self.hold()
             self._open_predictions()
@@ -169,31 +165,42 @@ class Training:
 
     def _phase(self) -> bool:
         """Go through the input once; whether it came to its end."""
-        progress, measuring = self.progress, self.progress.phase == MEASURE
+        progress, work, measuring = self.progress, self._work, self.progress.phase == MEASURE
         reader = self._holdout if measuring and self._holdout is not None else self.reader
-        lesson = Lesson(self.pupil, progress, self.settings, self.reader.schema.width, self._watcher)
-        names = class_names(self.classes)
         if measuring:
-            lesson.begin_measuring()
+            self.trainer.begin_measuring()
         else:
-            self._watcher.begin(self)
+            self._callbacks.begin(self)
         for chunk in self._until_stopped(reader):
             if measuring:
-                lesson.measure(chunk)
+                self.trainer.measure(chunk)
             else:
-                self._worked[0] += lesson.learn(chunk, self._sink, names, as_scores=self._as_scores)
+                self._learn(chunk)
             if reader.schema.format in _TEXTS:
                 same = chunk.end.source == progress.position.source
-                self._worked[1] += chunk.end.offset - (progress.position.offset if same else 0)
+                work.size += chunk.end.offset - (progress.position.offset if same else 0)
             progress.position = chunk.end
-            rows, now = self._worked[0], time.monotonic()
-            if self.settings.checkpoint.due(rows - self._last[1], now - self._last[0]):
-                self._last = (now, rows)
+            now = time.monotonic()
+            if self.settings.checkpoint.due(work.rows - work.saved_rows, now - work.saved_at):
+                work.saved_rows, work.saved_at = work.rows, now
                 self._try_checkpoint()
         if self._stopped() is not None:
             return False
         self._next_phase()
         return True
+
+    def _learn(self, chunk: Chunk) -> None:
+        lines = None
+        if self._sink is not None and self.progress.passed == 1:
+            lines = PredictionLines(self._names, as_scores=self._as_scores)
+        self._work.rows += self.trainer.learn(chunk, lines)
+        if lines is not None and self._sink is not None:
+            self._sink.write(lines.text())
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        """How predictions name the two classes."""
+        return str(self.classes[0]), str(self.classes[1])
 
     def _until_stopped(self, reader: Any) -> Iterator[Chunk]:
         """The chunks that are left; where a pipe may keep them waiting, a thread waits for them."""
@@ -215,19 +222,19 @@ class Training:
                 return
         else:
             progress.holdout.append(progress.measured)
-            self._watcher.measured(progress.passed, *progress.measured)
+            self._callbacks.measured(progress.passed, progress.measured)
             if passes > 1 and progress.best_pass == progress.passed:
-                self.pupil.keep()
+                self.trainer.keep()
         if progress.passed < passes:
-            self.pupil.begin_again()
+            self.trainer.begin_again()
             progress.next_phase(LEARN, progress.passed + 1)
             return
         if passes > 1 and progress.best_pass is None:
-            self.pupil.keep()
+            self.trainer.keep()
         progress.next_phase(FINISH, progress.passed)
 
     def _check_labels(self) -> None:
-        """Refuse a training that has not told two labels apart, or was of the lesser part of the rows."""
+        """Refuse a training whose rows had only one label, or that left most of the rows out for their label."""
         progress = self.progress
         unknown = sum(progress.unknown_labels.values())
         labelled = progress.learned + progress.held_out + progress.weightless + unknown
@@ -235,12 +242,12 @@ class Training:
             raise _RefusedError(f"there is nothing to learn: {self._why_nothing()}")
         if 2 * unknown > labelled and not self._labels_given:
             raise _RefusedError(
-                f"{unknown:,} of {labelled:,} rows with a label were left out for it, as two labels are told apart: "
+                f"{unknown:,} of {labelled:,} rows with a label were left out for it, as there can be two labels: "
                 f"{self._labels_seen()}; no model is written"
             )
         if progress.positive in (0, progress.learned) and not self._goes_on:
             raise _RefusedError(
-                f"two labels are told apart, but the {progress.learned:,} rows learned have only one: "
+                f"two labels are needed, but the {progress.learned:,} rows learned have only one: "
                 f"{self._labels_seen()}, and give rows of both; no model is written"
             )
 
@@ -254,17 +261,18 @@ class Training:
         words = ", ".join(
             f"{printable(label)} ({count:,} {'row' if count == 1 else 'rows'})" for label, count in counts
         )
-        return f"the labels are {words}; name the two with --labels NEGATIVE,POSITIVE"
+        return f"the labels are {words}; name the two with `labels=('NEGATIVE', 'POSITIVE')`"
 
     def _why_nothing(self) -> str:
         progress = self.progress
         names = ", ".join(source.name for source in self.reader.sources[:3])
-        if not (progress.read or progress.flaws):
+        if not (progress.read or progress.row_errors):
             return f"{names} holds no row"
-        why = f"of the rows of {names}, {progress.flawed:,} have flaws and {progress.unlabelled:,} no label"
+        bad = progress.rows_with_errors
+        why = f"of the rows of {names}, {bad:,} have errors and {progress.unlabelled:,} no label"
         if progress.unknown_labels:
             return f"{why}; {self._labels_seen()}"
-        return f"{why}; the first flaw is of the kind: {next(iter(progress.flaws))}" if progress.flaws else why
+        return f"{why}; the first error is of the kind: {next(iter(progress.row_errors))}" if bad else why
 
     def _open_predictions(self) -> None:
         """Go on writing where the checkpoint says."""
@@ -277,19 +285,14 @@ class Training:
             return  # it had its name already when the process was killed
         self._sink = PredictionFile(self._predictions, length)
 
-    def _training(self, *, complete: bool) -> dict[str, Any]:
-        progress = self.progress
-        run = {**self.identity, **{name: getattr(progress, name) for name in _COUNTS}}
-        return {"complete": complete, "runs": [*self._runs, run]}
-
     def _write(self, path: Path, *, complete: bool) -> None:
-        progress = None if complete else self.progress.as_dict()
-        training = self._training(complete=complete)
-        write_classifier(path, self.pupil, self.settings, self.reader.schema, self.classes, training, progress)
+        run = {**self.identity, **{name: getattr(self.progress, field) for name, field in _COUNTS.items()}}
+        training = {"complete": complete, "runs": [*self._runs, run]}
+        write_trained(path, self.trainer, self.reader.schema, self.classes, training, checkpoint=not complete)
 
     def _try_checkpoint(self) -> bool:
         """Write a checkpoint; where that fails, say so and go on: the training is worth more."""
-        if self.checkpoint is None or self.pupil.first is None:
+        if self.checkpoint is None or self.trainer.first is None:
             return False
         try:
             if isinstance(self._sink, PredictionFile):
@@ -298,14 +301,14 @@ class Training:
             if isinstance(self._sink, PredictionFile):
                 self._sink.keep(self.progress.predictions)
         except (MassartError, OSError) as error:
-            self._watcher.note(f"no checkpoint was written: {error}")
+            self._callbacks.note(f"no checkpoint was written: {error}")
             return False
         return True
 
     def _finish(self) -> None:
         """Write the model, then let go of what was only needed on the way."""
         if self.model is not None:
-            self.pupil.trim(self.reader.schema.width or self.progress.width)
+            self.trainer.trim(self.reader.schema.width or self.progress.width)
             if isinstance(self._sink, PredictionFile):
                 self._try_checkpoint()  # the predictions get their name after the model: until then it is not over
             self._write(self.model, complete=True)
@@ -321,11 +324,12 @@ class Training:
         return self._summary(begun, str(self.checkpoint) if written else None)
 
     def _summary(self, begun: float, checkpoint: str | None = None) -> Summary:
-        progress, pupil, stopped = self.progress, self.pupil, self._stopped() if self.progress.phase != FINISH else None
-        seconds, compiling = time.monotonic() - begun, compiled().seconds - self._compiled
+        progress, work, learner = self.progress, self._work, self.trainer.first
+        stopped = self._stopped() if progress.phase != FINISH else None
+        seconds, compiling = time.monotonic() - begun, compiled().seconds - work.compiling
         learning = max(seconds - compiling, 1e-9)
         sizes = [source.size for source in self.reader.sources]
-        read = self._worked[1]
+        read = work.size
         if self.reader.schema.format not in _TEXTS and None not in sizes:
             read = sum(sizes) * self.settings.passes
         return Summary(
@@ -333,13 +337,13 @@ class Training:
             mistakes=progress.mistakes,
             positive=progress.positive,
             labels=label_words(self.reader.schema),
-            answers=class_names(self.classes),
+            answers=self._names,
             passes=progress.passed,
-            certificate=pupil.first.certificate() if pupil.first is not None else None,
-            noise_rate=pupil.first.lower_noise_rate() if pupil.first is not None else None,
-            features=pupil.features(),
-            columns=pupil.width,
-            flaws=dict(progress.flaws),
+            certificate=learner.certificate() if learner is not None else None,
+            noise_rate=learner.lower_noise_rate() if learner is not None else None,
+            features=self.trainer.features(),
+            columns=self.trainer.width,
+            row_errors=dict(progress.row_errors),
             unlabelled=progress.unlabelled,
             weightless=progress.weightless,
             held_out=progress.held_out,
@@ -347,7 +351,7 @@ class Training:
             best_pass=progress.best_pass,
             seconds=seconds,
             compiling_seconds=compiling,
-            rows_per_second=self._worked[0] / learning,
+            rows_per_second=work.rows / learning,
             megabytes_per_second=read / learning / 1e6,
             peak_memory=peak_memory(),
             warnings=self.warnings,
@@ -358,7 +362,7 @@ class Training:
 
 
 def output_name(predictions: Path | Sink | None, *, as_scores: bool) -> str:
-    """What a checkpoint remembers of where predictions go."""
+    """How a checkpoint names where predictions go."""
     if predictions is None:
         return ""
     return f"{predictions if isinstance(predictions, Path) else 'a pipe'}{' as scores' if as_scores else ''}"

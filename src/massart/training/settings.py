@@ -5,14 +5,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from massart.errors import InvalidParameterError
-from massart.learners.choosing import check_choice, choose_learner
-from massart.learners.drift import Drifting
-from massart.learners.halfspace import Halfspace
-from massart.learners.pool import Experts
+from massart.learners.multiclass import Binary, make_learner
+from massart.options import LearnerOptions
 
-__all__ = ["Every", "Learner", "Settings"]
-
-Learner = Halfspace | Experts | Drifting
+__all__ = ["Every", "Settings"]
 
 _MOST = 10**15  # rows or seconds: nobody waits longer
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -68,33 +64,29 @@ class Settings:
     passes: int = 1
     holdout: int | str | None = None  # every n-th row is never learned but measures the error; or a file that does
     checkpoint: Every = Every(seconds=300.0)
-    strict: bool = False  # stop at the first row with a flaw instead of leaving it out
+    strict: bool = False  # stop at the first malformed row instead of leaving it out
     strict_resume: bool = False  # go on only if every byte of the data is the same, not only of samples of it
-    given: frozenset[str] = frozenset()  # names that somebody asked for, though with the usual value
+    given: frozenset[str] = frozenset()  # names that were given, though with the default value
 
     def __post_init__(self) -> None:
-        check_choice(
-            self.noise_rate,
-            self.margin,
-            self.horizon,
-            update=self.update,
-            optimizer=self.optimizer,
-            voting=self.voting,
-        )
+        self._learner_options()
         if self.passes < 1:
             raise InvalidParameterError(f"passes={self.passes}: give 1 or more")
         if isinstance(self.holdout, int) and self.holdout > _MOST:
             raise InvalidParameterError(f"holdout: give at most {_MOST:g}")
         if isinstance(self.holdout, int) and self.holdout < 2:
             raise InvalidParameterError(
-                f"holdout={self.holdout}: give 2 or more to keep every so-manieth row apart, or the name of a file"
+                f"holdout={self.holdout}: give 2 or more to keep every n-th row apart, or the name of a file"
             )
         if not 0 <= self.seed < 2**32:
             raise InvalidParameterError(f"seed={self.seed}: give a whole number from 0 to 2**32 - 1")
 
-    def learner(self, n_features: int) -> Learner:
+    def learner(self, n_features: int) -> Binary:
         """A new learner of that many columns."""
-        return choose_learner(n_features, **{name: getattr(self, name) for name in _LEARNER})
+        return make_learner(n_features, self._learner_options())
+
+    def _learner_options(self) -> LearnerOptions:
+        return LearnerOptions(**{name: getattr(self, name) for name in _LEARNER})
 
     def parameters(self) -> dict[str, Any]:
         """What `MassartClassifier` calls them, for the model file."""
@@ -102,7 +94,7 @@ class Settings:
         return own | {"passes": self.passes, "random_state": self.seed}
 
     def options(self) -> dict[str, Any]:
-        """All that has a say in what the model will be."""
+        """All that the model depends on."""
         return {name: getattr(self, name) for name in (*_LEARNER, "passes", "holdout")}
 
     def going_on(self, parameters: dict[str, Any], model: str) -> "Settings":

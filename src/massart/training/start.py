@@ -1,7 +1,8 @@
-"""Before the first row: open the data and the models, and refuse what could not end well."""
+"""Before the first row: open the data and the models, and refuse what could not succeed."""
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,9 @@ from massart.data.reader import Reader
 from massart.data.schema import Schema
 from massart.errors import InvalidParameterError, MassartError
 from massart.files import check_place
-from massart.training.checkpoint import Saved, open_model, reading_with
-from massart.training.events import Watcher
-from massart.training.predictions import Sink
-from massart.training.resume import difference
+from massart.training.predict import Sink
+from massart.training.progress import Callbacks
+from massart.training.resume import TrainedModel, difference, open_trained
 from massart.training.run import Training
 from massart.training.settings import Settings
 
@@ -23,7 +23,7 @@ __all__ = ["is_complete", "open_training"]
 def open_training(
     data: Sequence[str],
     settings: Settings | None = None,
-    reading: Schema | None = None,
+    schema: Schema | None = None,
     *,
     model: Path | None = None,
     initial: Path | None = None,
@@ -31,7 +31,7 @@ def open_training(
     predictions: Path | Sink | None = None,
     as_scores: bool = False,
     workers: int = 2,
-    watcher: Watcher | None = None,
+    callbacks: Callbacks | None = None,
     stopped: Callable[[], int | None] = lambda: None,
 ) -> Training:
     r"""A training that is ready to run; nobody else can write its model until it has, or until its `release`.
@@ -44,19 +44,19 @@ def open_training(
     >>> summary.rows, summary.mistakes <= 5
     (100, True)
     """
-    settings, reading = settings or Settings(), reading or Schema()
-    labels_given = reading.labels is not None
+    settings, schema, callbacks = settings or Settings(), schema or Schema(), callbacks or Callbacks()
+    labels_given = schema.labels is not None
     _check_places(data, model, predictions, resume=resume)
-    begin: Saved | None = None
+    begin: TrainedModel | None = None
     if initial is not None:
-        begin = open_model(initial)
-        settings = settings.going_on(begin.meta.get("parameters", {}), str(initial))
-        reading = reading_with(begin.reading, reading, str(initial))
+        begin = open_trained(initial)
+        settings = settings.going_on(begin.model.meta.get("parameters", {}), str(initial))
+        schema = schema_with(begin.schema, schema, str(initial))
     sources = find_sources(list(data))
     _check_pipes(sources, settings)
     reader = Reader(
         sources,
-        reading,
+        schema,
         workers=workers,
         tags=predictions is not None,
         find_labels=begin is None,
@@ -76,22 +76,22 @@ def open_training(
         holdout=holdout,
         labels_given=labels_given,
         warnings=reader.column_warnings() if begin is None else [],
-        watcher=watcher,
+        callbacks=callbacks,
         stopped=stopped,
     )
     training.hold()
     try:
-        _settle_checkpoint(training, watcher or Watcher(), resume=resume)
+        _settle_checkpoint(training, callbacks, resume=resume)
     except BaseException:
         training.release()
         raise
     for words in training.warnings:
-        (watcher or Watcher()).note(words)
+        callbacks.note(words)
     return training
 
 
 def is_complete(training: Training, initial: Path | None = None) -> bool:
-    """Whether the model file is what this training would end with, and is whole.
+    """Whether the model file is what this training would end with, and is complete.
 
     A model that began with itself has changed since: then it is the rest that must agree.
     """
@@ -99,17 +99,17 @@ def is_complete(training: Training, initial: Path | None = None) -> bool:
     if model is None or not model.is_file() or (training.has_predictions and checkpoint and checkpoint.exists()):
         return False
     try:
-        saved = open_model(model, mmap=True)
+        saved = open_trained(model, mmap=True)
     except (MassartError, OSError):
         return False
     now: dict[str, Any] = dict(training.identity)
     runs = saved.runs or [{}]
     if initial is not None and initial.exists() and initial.samefile(model):
         now["initial"] = runs[-1].get("initial")
-    return bool(saved.meta.get("training", {}).get("complete")) and difference(runs[-1], now) is None
+    return saved.is_complete and difference(runs[-1], now) is None
 
 
-def _settle_checkpoint(training: Training, watcher: Watcher, *, resume: bool) -> None:
+def _settle_checkpoint(training: Training, callbacks: Callbacks, *, resume: bool) -> None:
     """Go on from the checkpoint, or see to it that nobody will go on from one of another training."""
     checkpoint, model = training.checkpoint, training.model
     if checkpoint is None or model is None:
@@ -122,20 +122,20 @@ def _settle_checkpoint(training: Training, watcher: Watcher, *, resume: bool) ->
     if not checkpoint.is_file():
         return
     if resume:
-        training.resume(open_model(checkpoint))
+        training.resume(open_trained(checkpoint))
         return
     try:
-        same = difference(open_model(checkpoint, mmap=True).runs[-1], training.identity) is None
+        same = difference(open_trained(checkpoint, mmap=True).runs[-1], training.identity) is None
     except (MassartError, LookupError, OSError):
         same = False
     if not same or training.has_predictions:
-        watcher.note(f"{checkpoint}, of a training that was not finished, is removed: this one begins again")
+        callbacks.note(f"{checkpoint}, of a training that was not finished, is removed: this one begins again")
         checkpoint.unlink()
 
 
 def _check_places(data: Sequence[str], model: Path | None, predictions: Path | Sink | None, *, resume: bool) -> None:
     if resume and model is None:
-        raise InvalidParameterError("--resume needs -f MODEL, beside which the checkpoint lies")
+        raise InvalidParameterError("`resume=True` needs a model, beside which the checkpoint lies")
     written: list[tuple[Path, str]] = [(model, "the model")] if model is not None else []
     if isinstance(predictions, Path):
         written.append((predictions, "the predictions"))
@@ -158,3 +158,20 @@ def _once_only(sources: Sequence[Any], why: str) -> None:
     for source in sources:
         if source.is_pipe:
             raise InvalidParameterError(f"{source.name} can be read only once, but {why}: write it to a file first")
+
+
+def schema_with(own: Schema, asked: Schema, model: str) -> Schema:
+    """A model's schema; what was asked for and differs is refused, but for the format, which the data decides.
+
+    >>> schema_with(Schema("vw", bits=18), Schema(bits=20), "m.massart")
+    Traceback (most recent call last):
+    massart.errors.InvalidParameterError: bits=20, but m.massart was begun with bits=18: leave it out
+    """
+    for name, value in asked.as_dict().items():
+        if name != "format" and getattr(own, name) != value:
+            raise InvalidParameterError(
+                f"{name}={value!r}, but {model} was begun with {name}={getattr(own, name)!r}: leave it out"
+            )
+    if asked.format in ("auto", own.format):
+        return own
+    return replace(own, format=asked.format, header=None, separator=None)

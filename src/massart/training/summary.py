@@ -1,17 +1,17 @@
 """What a training came to: errors against the mistake bound, rows left out, speed and memory."""
 
-import resource
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from massart.learners.certificate import Certificate
-from massart.learners.summary import certificate_facts, noise_rate_words
+from massart.data.schema import Schema
+from massart.learners.certificate import Certificate, certificate_facts, noise_rate_words
 from massart.models.headers import printable
+from massart.training.progress import Measured
 
-__all__ = ["Summary", "peak_memory"]
+__all__ = ["Summary", "label_words", "peak_memory"]
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,16 @@ class Summary:
     noise_rate: float | None  # a lower confidence limit
     features: int  # columns whose weight is not 0
     columns: int
-    flaws: Mapping[str, int]  # rows left out, by what is wrong with them
+    row_errors: Mapping[str, int]  # rows left out, by kind of error
     unlabelled: int
     weightless: int
     held_out: int
-    holdout: tuple[tuple[int, int], ...]  # (rows, mistakes) on the rows kept apart, after each pass
+    holdout: tuple[Measured, ...]  # on the rows kept apart, after each pass
     best_pass: int | None
     seconds: float  # of this process
     rows_per_second: float  # without compiling, as is the next one
     megabytes_per_second: float
-    peak_memory: float  # megabytes
+    peak_memory: float | None  # megabytes; None where the system does not say
     warnings: tuple[str, ...] = ()  # about the data
     model: str | None = None  # where it lies
     checkpoint: str | None = None  # where to go on from
@@ -62,8 +62,8 @@ class Summary:
     @property
     def holdout_error(self) -> float | None:
         """Of the weights in the model, on the rows kept apart."""
-        rows, wrong = self.holdout[(self.best_pass or 0) - 1] if self.holdout else (0, 0)
-        return wrong / rows if rows else None
+        measured = self.holdout[(self.best_pass or 0) - 1] if self.holdout else Measured()
+        return measured.error if measured.rows else None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -73,13 +73,13 @@ class Summary:
             "constant": self.constant,
             "constant_error": self.constant_error,
             "holdout_error": self.holdout_error,
-            "flawed": sum(self.flaws.values()),
-            "flaws": dict(self.flaws),
+            "rows_with_errors": sum(self.row_errors.values()),
+            "row_errors": dict(self.row_errors),
             "complete": self.stopped is None,
         }
 
-    def lines(self) -> list[str]:
-        """One fact per line, aligned, for people."""
+    def lines(self, unsaved: str = "not saved") -> list[str]:
+        """One fact per line, aligned, for people; `unsaved` stands for the name of a model without a file."""
         facts = [("learned", self._learned()), ("labels", self._labels()), ("error", self._error())]
         if self.certificate is not None and self.noise_rate is not None:
             facts += [("bound", self.certificate.sentence), ("noise rate", noise_rate_words(self.noise_rate))]
@@ -91,7 +91,7 @@ class Summary:
             ("features", f"{self.features:,} with a weight, in {self.columns:,} columns"),
             ("speed", self._speed()),
         ]
-        facts.append(("model", self.model or "not saved: name a file with -f"))
+        facts.append(("model", self.model or unsaved))
         if self.stopped is not None:
             facts[-1] = ("stopped", "the model is not finished")
         return [f"{name:<10}  {fact}" for name, fact in facts]
@@ -113,38 +113,51 @@ class Summary:
     def _holdout(self) -> str:
         if self.holdout_error is None:
             return "no row was kept apart"
-        rows = self.holdout[0][0]
+        rows = self.holdout[0].rows
         words = f"{self.holdout_error:.2%} of {_count(rows, 'row')} kept apart"
         if len(self.holdout) > 1:
-            every = ", ".join(f"{wrong / max(1, rows):.2%}" for rows, wrong in self.holdout)
+            every = ", ".join(f"{measured.error:.2%}" for measured in self.holdout)
             words += f"; after each pass {every}; the model has the weights of pass {self.best_pass}"
         return words
 
     def _left_out(self) -> str:
         parts = [f"{count:,} without a label" for count in (self.unlabelled,) if count]
         parts += [f"{count:,} of importance 0" for count in (self.weightless,) if count]
-        parts += [f"{count:,}: {kind}" for kind, count in sorted(self.flaws.items(), key=lambda item: -item[1])]
+        parts += [f"{count:,}: {kind}" for kind, count in sorted(self.row_errors.items(), key=lambda item: -item[1])]
         return "; ".join(parts)
 
     def _speed(self) -> str:
         compiling = f" and {self.compiling_seconds:.2f} s of compiling" if self.compiling_seconds else ""
+        memory = "" if self.peak_memory is None else f", at most {self.peak_memory:,.0f} MB of memory"
         return (
             f"{self.seconds - self.compiling_seconds:.2f} s{compiling}, {self.rows_per_second:,.0f} rows/s, "
-            f"{self.megabytes_per_second:,.1f} MB/s, "
-            f"at most {self.peak_memory:,.0f} MB of memory"
+            f"{self.megabytes_per_second:,.1f} MB/s{memory}"
         )
+
+
+def label_words(schema: Schema) -> tuple[str, str]:
+    """How the rows name the two classes.
+
+    >>> label_words(Schema()), label_words(Schema(labels=("1", "2")))
+    (('-1 or 0', '1'), ('1', '2'))
+    """
+    return ("-1 or 0", "1") if schema.labels is None else schema.labels
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def peak_memory() -> float:
-    """Megabytes that this process has held at most."""
+def peak_memory() -> float | None:
+    """Megabytes that this process has held at most; None where the system does not say."""
     status = Path("/proc/self/status")  # getrusage would count what the parent held before this program began
     if status.exists():
         for line in status.read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 1024
+    try:
+        import resource  # noqa: PLC0415  Windows has none
+    except ImportError:
+        return None
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most / (1 << 20 if sys.platform == "darwin" else 1 << 10)

@@ -2,16 +2,24 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from massart.errors import InvalidDataError, InvalidParameterError
-from massart.worlds.base import Chunk, Matrix, Region, Round, Weights
-from massart.worlds.halfspace import HalfspaceWorld
+from massart.worlds.base import Chunk, HalfspaceWorld, Limits, Region, Round
+from massart.worlds.plane import PlaneWorld, SacrificedMajority, SacrificedMinority
 from massart.worlds.ranges import whole_number
+from massart.worlds.stream import AdaptiveGame, Matrix, Weights, refuse_chunks
 
-__all__ = ["AdaptiveStream", "AdaptiveWorld"]
+__all__ = [
+    "AdaptiveStream",
+    "AdaptiveWorld",
+    "HuntedMajority",
+    "HuntedMinority",
+    "NearMiss",
+    "WorstOfPool",
+    "WorstPoint",
+]
 
 # Rounds whose random numbers are drawn together. Even, so that a kernel may take the parity of its row
 # for that of the round; small, so that the rows stay in the processor's cache.
@@ -19,6 +27,10 @@ BLOCK = 1024
 
 # What a kernel's answer means: 4 region + 2 [y = +1] + [clean = +1].
 _MEANING = [(2 * (code >> 1 & 1) - 1, 2 * (code & 1) - 1, code >> 2) for code in range(12)]
+
+_POOL = 400  # rows of `worst-of-pool`
+
+Kernel = tuple[Callable[..., int], tuple[Any, ...]]  # the compiled choice and its arguments that never change
 
 
 class AdaptiveWorld(HalfspaceWorld):
@@ -39,15 +51,12 @@ class AdaptiveWorld(HalfspaceWorld):
         return (Region("wrong", 0.0, None), Region("right", self.noise_rate, None))
 
     @abstractmethod
-    def _kernel(self) -> tuple[Callable[..., int], tuple[Any, ...]]:
+    def _kernel(self) -> Kernel:
         """Give the compiled choice of a round and the arguments that stay the same all game."""
 
     def chunks(self, rounds: int, size: int = 4096) -> Iterator[Chunk]:
-        """Refuse: the rows of an adaptive world depend on the learner."""
-        raise InvalidParameterError(
-            f"the world {self.name!r} is adaptive: its rows depend on the learner's weights, so chunks"
-            f"({rounds}, {size}) cannot be drawn ahead; use play(rounds) and then next(weights)"
-        )
+        """Raise an error: the rows of an adaptive world depend on the learner."""
+        raise refuse_chunks(self, "learner", rounds, size)
 
     def play(self, rounds: int) -> "AdaptiveStream":
         """Start a game of `rounds` rounds; every game of the same world draws the same random numbers."""
@@ -60,8 +69,10 @@ class AdaptiveWorld(HalfspaceWorld):
         return rng.standard_normal((BLOCK, self.dimension)), rng.random((BLOCK, 3))
 
 
-class AdaptiveStream:
+class AdaptiveStream(AdaptiveGame):
     """A game: `next(weights)` shows one round."""
+
+    player: ClassVar[str] = "learner"
 
     def __init__(
         self,
@@ -71,12 +82,10 @@ class AdaptiveStream:
         dimension: int,
         rounds: int,
     ) -> None:
-        self.rounds = rounds
-        self.played = 0
+        super().__init__(dimension, rounds)
         self._kernel = kernel
         self._fixed = fixed
         self._numbers = numbers
-        self._weights = np.zeros(dimension)
 
     def next(self, weights: Weights) -> Round:
         """Choose the next round against a learner that predicts +1 exactly where `weights.x >= 0`.
@@ -84,28 +93,163 @@ class AdaptiveStream:
         `weights` may have any norm, zero included, and shape (dimension,) or (1, dimension); they are
         copied, never kept.
         """
-        played = self.played
-        t = played % BLOCK
+        copy = self._look(weights)
+        t = self.played % BLOCK
         if t == 0:
             # New memory each time: the rows handed out before stay what they were.
-            self._rows, self._coins = self._numbers(played // BLOCK)
-        if played >= self.rounds:
-            raise InvalidDataError(f"this game ended after {self.rounds} rounds: call play with more")
-        try:
-            # The assignment would spread a single number over all coordinates: lengths are compared first.
-            fits = len(weights) == self._weights.size or np.shape(weights) == (1, self._weights.size)
-            self._weights[:] = weights if fits else ()
-        except (TypeError, ValueError):
-            raise self._bad(weights) from None
-        code = self._kernel(self._weights, self._rows, self._coins, t, *self._fixed)
+            self._rows, self._uniform = self._numbers(self.played // BLOCK)
+        code = self._kernel(copy, self._rows, self._uniform, t, *self._fixed)
         if code < 0:
             raise self._bad(weights)
-        self.played = played + 1
+        self.played += 1
         return Round(self._rows[t], *_MEANING[code])
 
-    def _bad(self, weights: Weights) -> InvalidDataError:
-        shape = np.shape(weights)
-        size = self._weights.size
-        if shape not in ((size,), (1, size)):
-            return InvalidDataError(f"weights must have shape ({size},), got {shape}")
-        return InvalidDataError("weights hold something that is not a finite number: did the learner diverge?")
+
+class WorstPoint(AdaptiveWorld):
+    """World A1: always the row with the least score among those at distance `margin` from the boundary.
+
+        x = margin w* - sqrt(1 - margin^2) w_perp / |w_perp|
+
+    where w_perp is the part of the learner's weights orthogonal to w*. While the learner errs on it the label
+    is clean, so that the row costs a whole mistake; once it is right, the label is flipped with
+    probability noise_rate, so that what was learned is unlearned.
+
+    >>> game = WorstPoint(margin=0.1).play(rounds=10)
+    >>> one = game.next([3.0] + 19 * [0.0])
+    >>> bool(one.x[0] * one.clean < -0.99), one.y == one.clean      # far on the wrong side, label true
+    (True, True)
+    """
+
+    name = "worst-point"
+    letter = "A1"
+    description = (
+        "Shows the row the learner scores worst among those near the boundary, truthfully while the learner "
+        "is wrong and noisily once it is right: the mistake bound is nearly attained, averaging is ruinous."
+    )
+    limits = Limits(noise_rate=0.1, margin=0.1)
+
+    def _kernel(self) -> Kernel:
+        from massart.kernels.learning.adversaries import worst_point  # noqa: PLC0415 - numba only when a game begins
+
+        return worst_point, (self.noise_rate, self.margin)
+
+
+class WorstOfPool(AdaptiveWorld):
+    """World A2: of 400 rows of `sacrificed-minority`, the misclassified one with the smallest |w.x|.
+
+    Its label is true. When the learner is right on the whole pool, a random row is shown and its label
+    is flipped with probability noise_rate. The pool is drawn from the world's seed.
+
+    >>> world = WorstOfPool()
+    >>> game = world.play(rounds=10)
+    >>> world.regions[game.next(world.target).region].name
+    'right'
+    """
+
+    name = "worst-of-pool"
+    letter = "A2"
+    description = (
+        "Four hundred fixed rows; always one the learner still misclassifies, the one it is least sure of, "
+        "and noise as soon as it has them all. Learners that need long to settle never do."
+    )
+    limits = SacrificedMinority.limits
+
+    def _kernel(self) -> Kernel:
+        from massart.kernels.learning.adversaries import worst_of_pool  # noqa: PLC0415 - numba only when a game begins
+
+        # Its own branch of the seed: no block of the game shares a generator with the pool.
+        base = SacrificedMinority(self.noise_rate, self.margin, self.dimension, self._child(0, 0))
+        chunk = base.take(_POOL)
+        columns = np.ascontiguousarray((chunk.X * chunk.clean[:, None]).T)
+        return worst_of_pool, (self.noise_rate, columns, np.empty(_POOL))
+
+
+class NearMiss(AdaptiveWorld):
+    """World A3: every other row is scored wrong by a hair, and between them comes noise along e1.
+
+    In even rounds x = margin w* - c w_perp / |w_perp| + padding, orthogonal to the learner's weights but for a
+    hair on the wrong side, with a true label; c = margin (w.w*) / |w_perp|, and the padding is
+    orthogonal to w and w*. In odd rounds, and when c would exceed the sphere, x = (.9, margin) with
+    random padding, flipped with probability noise_rate. A loss of size |w.x| sees nothing in the even rows.
+
+    >>> game = NearMiss().play(rounds=10)
+    >>> weights = [1.0, 1.0] + 18 * [0.0]
+    >>> one = game.next(weights)
+    >>> bool(abs(one.x @ weights) < 1e-8), bool(one.x @ weights * one.clean < 0)
+    (True, True)
+    """
+
+    name = "near-miss"
+    letter = "A3"
+    description = (
+        "Every other row lies a hair's breadth on the wrong side of the learner's own boundary, with a true "
+        "label; between them come noisy rows. A loss that is small where the score is small learns little."
+    )
+    limits = Limits(0.1, 0.1, largest_margin=0.43, reason="its point (0.9, margin) must lie in the unit ball")
+
+    def _regions(self) -> tuple[Region, ...]:
+        return (Region("barely wrong", 0.0, None), Region("noisy", self.noise_rate, None))
+
+    def _kernel(self) -> Kernel:
+        from massart.kernels.learning.adversaries import near_miss  # noqa: PLC0415 - numba only when a game begins
+
+        return near_miss, (self.noise_rate, self.margin)
+
+
+class _Hunted(AdaptiveWorld):
+    """World A4 over a world with points F, G, N; `share` is that of F among the rounds that do not show N."""
+
+    _base: ClassVar[type[PlaneWorld]]
+    _share: ClassVar[float]
+
+    def _regions(self) -> tuple[Region, ...]:
+        base = self._base(self.noise_rate, self.margin, self.dimension)
+        return tuple(region._replace(mass=None) for region in base.regions)
+
+    def _kernel(self) -> Kernel:
+        from massart.kernels.learning.adversaries import hunted  # noqa: PLC0415 - numba only when a game begins
+
+        plane = np.ascontiguousarray(self._base(self.noise_rate, self.margin, self.dimension).plane)
+        return hunted, (self.noise_rate, self._share, plane)
+
+
+class HuntedMinority(_Hunted):
+    """World A4 over E2: N, with its padding against the learner's, whenever the learner errs on it.
+
+    The padding of N points along minus the learner's own weights outside the plane, so that the noise it has
+    picked up there is used against it. Otherwise the round is F (probability .48, flipped with probability
+    noise_rate) or G. The points are those of `sacrificed-minority`.
+
+    >>> game = HuntedMinority().play(rounds=10)
+    >>> game.next([1.0] + 19 * [0.0]).region      # the weights point along e1, where N is wrong
+    2
+    """
+
+    name = "hunted-minority"
+    letter = "A4/E2"
+    description = (
+        "The points of sacrificed-minority, chosen against the learner: the short clean row whenever it is "
+        "wrong there, otherwise rows that pull it away again. Classical learners err about twice in three."
+    )
+    limits = SacrificedMinority.limits
+    _base: ClassVar[type[PlaneWorld]] = SacrificedMinority
+    _share: ClassVar[float] = 0.48
+
+
+class HuntedMajority(_Hunted):
+    """World A4 over E3: as `hunted-minority`, with the points of `sacrificed-majority`; F comes with .43.
+
+    >>> world = HuntedMajority()
+    >>> [region.name for region in world.regions], world.noise_rate
+    (['F', 'G', 'N'], 0.3)
+    """
+
+    name = "hunted-majority"
+    letter = "A4/E3"
+    description = (
+        "The points of sacrificed-majority, chosen against the learner: the short clean row whenever it is "
+        "wrong there, otherwise rows that pull it away again. Classical learners err about three times in four."
+    )
+    limits = SacrificedMajority.limits
+    _base: ClassVar[type[PlaneWorld]] = SacrificedMajority
+    _share: ClassVar[float] = 0.43

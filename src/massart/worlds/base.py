@@ -1,26 +1,36 @@
-"""What every world is: its declared truth, its randomness, and the records it hands out.
+"""Label worlds: what they declare, the records they hand out, and the parameters one may choose.
 
-A world never keeps a position. Its rows are drawn in blocks of fixed length, block `b` from its own generator
-`SeedSequence(seed, spawn_key=(b,))`, so the stream is the same whatever the chunk size, from any restart, and
-in any process.
+`World` is what every label world is, `HalfspaceWorld` one whose noise rate, margin and dimension may be chosen within
+the world's `Limits`, `ObliviousWorld` one whose rows do not depend on the learner.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from massart.errors import InvalidParameterError
+from massart.worlds.ranges import whole_number, within
+from massart.worlds.stream import DrawnWorld, Seed, Simulation, Vector, Weights
 
-__all__ = ["Chunk", "Labels", "Matrix", "Region", "Round", "Seed", "Stream", "Vector", "Weights", "World"]
+__all__ = [
+    "Chunk",
+    "HalfspaceWorld",
+    "Labels",
+    "Limits",
+    "ObliviousWorld",
+    "Region",
+    "Round",
+    "Stream",
+    "World",
+    "flip",
+    "random_signs",
+]
 
-Matrix = npt.NDArray[np.float64]
-Vector = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int8]
-Weights = npt.NDArray[np.floating] | Sequence[float]
-Seed = int | np.random.SeedSequence | None
+
+_FAIR_COIN = "at 1/2 a label is a fair coin"
 
 
 class Region(NamedTuple):
@@ -35,16 +45,16 @@ class Region(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Consecutive rounds: rows, the labels the learner is told, the true ones, and each row's region."""
+    """Consecutive rounds: rows, the labels the learner is given, the true ones, and each row's region."""
 
-    X: Matrix  # (n, dimension), C order
+    X: npt.NDArray[np.float64]  # (n, dimension), C order
     y: Labels  # (n,), -1 or +1, after the noise
     clean: Labels  # (n,), -1 or +1, before the noise
     region: Labels  # (n,), index into the world's `regions`
 
 
 class Round(NamedTuple):
-    """One round: the row, the label the learner is told, the true one, and the region's index."""
+    """One round: the row, the label the learner is given, the true one, and the region's index."""
 
     x: Vector  # (dimension,)
     y: int
@@ -62,7 +72,7 @@ class Stream(Protocol):
         """Choose the next round against a learner that predicts +1 exactly where `weights.x >= 0`."""
 
 
-class World(ABC):
+class World(Simulation[Chunk, Round]):
     """A stream of labelled rows that knows its truth.
 
     Every row has `||x|| <= 1` and `|target.x| >= margin`, and its label is flipped with probability at most
@@ -70,10 +80,9 @@ class World(ABC):
     the learner decides how often the noisy rows come.
     """
 
-    name: ClassVar[str]
     letter: ClassVar[str] = ""
-    description: ClassVar[str]
-    adaptive: ClassVar[bool] = False
+    _kind: ClassVar[str] = "world"
+    _declared: ClassVar[tuple[str, ...]] = ("noise_rate", "margin", "dimension", "seed")
 
     noise_rate: float
     margin: float | None
@@ -82,40 +91,73 @@ class World(ABC):
     regions: tuple[Region, ...]
     bayes_error: float | None
 
-    def __init__(self, seed: Seed) -> None:
-        try:
-            self._root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-        except (TypeError, ValueError):
-            message = f"seed must be a non-negative integer, a SeedSequence or None, got {seed!r}"
-            raise InvalidParameterError(message) from None
-        self.seed = seed
-
     def target_at(self, round_index: int) -> Vector:
         """Give the unit vector that labels the row of this round; only a turning world changes it."""
         del round_index
         return self.target
 
     @abstractmethod
-    def chunks(self, rounds: int, size: int = 4096) -> Iterator[Chunk]:
-        """Yield the first `rounds` rounds, `size` at a time; an adaptive world refuses."""
-
-    @abstractmethod
     def play(self, rounds: int) -> Stream:
         """Start a game of `rounds` rounds, shown one at a time."""
 
-    def _generator(self, *key: int) -> np.random.Generator:
-        """Derive the generator of one block: a function of seed and key, never of what came before."""
-        child = np.random.SeedSequence(self._root.entropy, spawn_key=(*self._root.spawn_key, *key))
-        return np.random.default_rng(child)
 
-    def _parameters(self) -> dict[str, Any]:
-        return {
-            "noise_rate": self.noise_rate,
-            "margin": self.margin,
-            "dimension": self.dimension,
-            "seed": self.seed,
-        }
+class Limits(NamedTuple):
+    """The default noise rate and margin of a world, and its largest margin with the reason for it."""
 
-    def __repr__(self) -> str:
-        inside = ", ".join(f"{key}={value!r}" for key, value in self._parameters().items())
-        return f"<world {self.name}: {inside}>"
+    noise_rate: float
+    margin: float
+    largest_margin: float = 1.0
+    reason: str = "rows have norm at most 1"
+
+
+class HalfspaceWorld(World):
+    """A world with target `e2`; a subclass gives its limits and its regions."""
+
+    limits: ClassVar[Limits]
+
+    margin: float
+
+    def __init__(
+        self,
+        noise_rate: float | None = None,
+        margin: float | None = None,
+        dimension: int | None = None,
+        seed: Seed = 0,
+    ) -> None:
+        super().__init__(seed)
+        name, limits = self.name, self.limits
+        noise_rate = limits.noise_rate if noise_rate is None else noise_rate
+        margin = limits.margin if margin is None else margin
+        self.noise_rate = within(name, "noise_rate", noise_rate, 0.0, 0.5, ends="[)", why=_FAIR_COIN)
+        self.margin = within(name, "margin", margin, 0.0, limits.largest_margin, ends="(]", why=limits.reason)
+        self.dimension = whole_number(name, "dimension", 20 if dimension is None else dimension, least=2)
+        self.target = np.zeros(self.dimension)
+        self.target[1] = 1.0
+        self._declare()
+
+    @abstractmethod
+    def _declare(self) -> None:
+        """Set what follows from noise rate and margin: the regions and, where it is known, the Bayes error."""
+
+
+class ObliviousWorld(DrawnWorld[Chunk, Round], World):
+    """A world whose rows do not depend on the learner; a subclass draws them."""
+
+    @property
+    def _block(self) -> int:
+        return 4096
+
+    def _single(self, chunk: Chunk) -> Iterator[Round]:
+        return map(Round, chunk.X, chunk.y.tolist(), chunk.clean.tolist(), chunk.region.tolist())
+
+
+def random_signs(rng: np.random.Generator, count: int) -> Vector:
+    """Draw `count` signs, -1 or +1 with equal probability."""
+    signs: Vector = np.where(rng.random(count) < 0.5, 1.0, -1.0)
+    return signs
+
+
+def flip(rng: np.random.Generator, clean: Vector, rates: Vector | float) -> Vector:
+    """Flip each label with its own probability."""
+    flipped: Vector = np.where(rng.random(len(clean)) < rates, -clean, clean)
+    return flipped

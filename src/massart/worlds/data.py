@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.worlds.base import Chunk, Labels, Matrix, Region, Seed, Vector
-from massart.worlds.oblivious import ObliviousWorld, flip
+from massart.worlds.base import Chunk, Labels, ObliviousWorld, Region, flip
 from massart.worlds.ranges import within
+from massart.worlds.stream import Block, Matrix, Passes, Seed, Vector
 
-__all__ = ["NOISES", "DataWorld", "from_data"]
+__all__ = ["NOISES", "DataWorld", "from_data", "one_label_per_row", "scaled_rows"]
 
 NOISES = ("uniform", "near-boundary", "far-from-boundary", "group", "outside-group")
 
@@ -83,7 +83,7 @@ class DataWorld(ObliviousWorld):
         self.noise = noise
         self.shuffle = shuffle
         self.noise_rate = within(self.name, "noise_rate", noise_rate, 0.0, 0.5, ends="[)")
-        self._rows = _rows(X)
+        self._rows = scaled_rows(X)
         self._clean, self.classes = _labels(y, len(self._rows))
         self.dimension = self._rows.shape[1]
         self.target = _target(target, self._rows, self._clean)
@@ -97,30 +97,20 @@ class DataWorld(ObliviousWorld):
             for label, share in zip(labels, shares, strict=True)
         )
         self.bayes_error = _mean(self._rates)
-        self._pass: tuple[int, npt.NDArray[np.integer]] = (-1, np.arange(len(self._rows)))
+        self._passes = Passes(len(self._rows), shuffle, self)
 
-    def _order(self, epoch: int) -> npt.NDArray[np.integer]:
-        """Give the order of one pass over the data, remembering the latest."""
-        if self.shuffle and self._pass[0] != epoch:
-            # Two numbers as the key: never the generator of a block, which has one.
-            self._pass = (epoch, self._generator(epoch, 1).permutation(len(self._rows)))
-        return self._pass[1]
-
-    def _draw(self, rng: np.random.Generator, start: int, count: int, rounds: int) -> Chunk:
-        del rounds
-        size = len(self._rows)
-        first, last = start // size, (start + count - 1) // size
-        order = np.concatenate([self._order(epoch) for epoch in range(first, last + 1)])
-        chosen = order[start - first * size :][:count]
+    def _draw(self, block: Block) -> Chunk:
+        chosen = self._passes.chosen(block)
         clean = self._clean[chosen]
-        y = flip(rng, clean, self._rates[chosen]).astype(np.int8)
+        y = flip(block.rng, clean, self._rates[chosen]).astype(np.int8)
         return Chunk(self._rows[chosen], y, clean.astype(np.int8), self._region[chosen])
 
     def _parameters(self) -> dict[str, Any]:
         return {"rows": len(self._rows), "noise": self.noise, **super()._parameters()}
 
 
-def _rows(X: npt.ArrayLike) -> Matrix:
+def scaled_rows(X: npt.ArrayLike) -> Matrix:
+    """Check rows and divide them by their largest norm."""
     if hasattr(X, "toarray"):
         raise InvalidDataError("X is sparse, and worlds hand out dense rows: pass X.toarray()")
     try:
@@ -137,10 +127,16 @@ def _rows(X: npt.ArrayLike) -> Matrix:
     return np.divide(rows, largest, out=rows)
 
 
-def _labels(y: npt.ArrayLike, size: int) -> tuple[Vector, list[Any]]:
+def one_label_per_row(y: npt.ArrayLike, size: int) -> npt.NDArray[Any]:
+    """Check that y has one label for each of `size` rows."""
     labels = np.asarray(y)
     if labels.shape != (size,):
         raise InvalidDataError(f"y must have one label per row, shape ({size},), got {labels.shape}")
+    return labels
+
+
+def _labels(y: npt.ArrayLike, size: int) -> tuple[Vector, list[Any]]:
+    labels = one_label_per_row(y, size)
     classes = np.unique(labels)
     if len(classes) != 2:
         raise InvalidDataError(f"y must hold two classes, got {len(classes)}: {classes[:5].tolist()}")

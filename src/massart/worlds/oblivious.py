@@ -1,110 +1,222 @@
-"""Worlds that write their whole stream before the learner begins, and the cutting of it into chunks."""
+"""Worlds whose rows are not points of a plane and do not depend on the learner: uniform, orthogonal, turning."""
 
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator
-from itertools import islice
+import math
 from typing import Any
 
 import numpy as np
 
-from massart.errors import InvalidDataError
-from massart.worlds.base import Chunk, Round, Vector, Weights, World
-from massart.worlds.ranges import whole_number
+from massart.errors import InvalidParameterError
+from massart.worlds.base import Chunk, HalfspaceWorld, Limits, ObliviousWorld, Region, flip, random_signs
+from massart.worlds.ranges import within
+from massart.worlds.stream import Block, Indices, Matrix, Seed, Vector
 
-__all__ = ["BLOCK", "ObliviousStream", "ObliviousWorld", "flip"]
+__all__ = ["OrthogonalCoins", "RandomNoise", "TurningTarget"]
 
-BLOCK = 4096  # rows drawn from one generator; changing it changes every stream
-
-
-class ObliviousWorld(World):
-    """A world whose rows do not depend on the learner: `chunks` is the natural way through it."""
-
-    @abstractmethod
-    def _draw(self, rng: np.random.Generator, start: int, count: int, rounds: int) -> Chunk:
-        """Draw rounds `start` to `start + count` of a stream of `rounds` rounds."""
-
-    def chunks(self, rounds: int, size: int = BLOCK) -> Iterator[Chunk]:
-        """Yield the first `rounds` rounds, `size` at a time, from the beginning at every call."""
-        rounds = whole_number(self.name, "rounds", rounds, least=1)
-        size = whole_number(self.name, "size", size, least=1)
-        return _recut(self._blocks(rounds), size)
-
-    def take(self, rounds: int) -> Chunk:
-        """Give the first `rounds` rounds as one chunk."""
-        return next(self.chunks(rounds, rounds))
-
-    def play(self, rounds: int) -> "ObliviousStream":
-        """Give the same rounds one at a time, to a loop that also plays adaptive worlds."""
-        return ObliviousStream(self, whole_number(self.name, "rounds", rounds, least=1))
-
-    def _blocks(self, rounds: int) -> Iterator[Chunk]:
-        for index, start in enumerate(range(0, rounds, BLOCK)):
-            # A whole block even when fewer rows are needed: the draws of a block depend on its length.
-            block = self._draw(self._generator(index), start, BLOCK, rounds)
-            yield _slice(block, 0, min(BLOCK, rounds - start))
+_ROUNDING = 1e-5  # of 1 / margin^2, relative: 0.288675 is meant to be 1 / sqrt(12)
 
 
-class ObliviousStream:
-    """Rounds of an oblivious world one at a time; the learner's weights are not looked at."""
+class RandomNoise(HalfspaceWorld, ObliviousWorld):
+    """World E0: x uniform on the unit sphere given |x2| >= margin, every label flipped at the same rate.
 
-    def __init__(self, world: ObliviousWorld, rounds: int) -> None:
-        self.rounds = rounds
-        self.played = 0
-        self._world = world
-        self._rounds = _one_by_one(world.chunks(rounds))
+    The squared height x2^2 of a uniform point of the sphere is Beta(1/2, (d - 1)/2); it is drawn by
+    inverting the upper tail, so that no margin makes it slow.
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_rounds"}
+    >>> world = RandomNoise(noise_rate=0.1, margin=0.1, dimension=20)
+    >>> rows = world.take(1000).X
+    >>> bool(abs(rows[:, 1]).min() >= 0.1)
+    True
+    """
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """A copy draws what has been played again, and goes on."""
-        self.__dict__.update(state)
-        self._rounds = islice(_one_by_one(self._world.chunks(self.rounds)), self.played, None)
+    name = "random-noise"
+    letter = "E0"
+    description = (
+        "Rows spread over the whole sphere, each label flipped with the same probability. Only learners "
+        "that take every mistake at its word, the perceptron and its kin, do badly here."
+    )
+    limits = Limits(noise_rate=0.1, margin=0.1)
 
-    def next(self, weights: Weights) -> Round:
-        """Give the next round, whatever the weights."""
-        del weights
-        try:
-            answer = next(self._rounds)
-        except StopIteration:
-            raise InvalidDataError(f"this game ended after {self.rounds} rounds: call play with more rounds") from None
-        self.played += 1
-        return answer
+    def _declare(self) -> None:
+        self.regions = (Region("all", self.noise_rate, 1.0),)
+        self.bayes_error = self.noise_rate
 
+    def _draw(self, block: Block) -> Chunk:
+        from scipy.special import betaincc, betainccinv  # noqa: PLC0415 - scipy only when rows are drawn
 
-def flip(rng: np.random.Generator, clean: Vector, rates: Vector | float) -> Vector:
-    """Flip each label with its own probability."""
-    flipped: Vector = np.where(rng.random(len(clean)) < rates, -clean, clean)
-    return flipped
-
-
-def _one_by_one(chunks: Iterable[Chunk]) -> Iterator[Round]:
-    for chunk in chunks:
-        yield from map(Round, chunk.X, chunk.y.tolist(), chunk.clean.tolist(), chunk.region.tolist())
-
-
-def _slice(chunk: Chunk, begin: int, end: int) -> Chunk:
-    return Chunk._make(part[begin:end] for part in chunk)
+        rng, count = block.rng, block.size
+        clean = random_signs(rng, count)
+        y = flip(rng, clean, self.noise_rate)
+        shape = (0.5, (self.dimension - 1) / 2)
+        tail = rng.random(count) * betaincc(*shape, self.margin**2)
+        height = np.clip(np.sqrt(betainccinv(*shape, tail)), self.margin, 1.0)
+        rows = rng.standard_normal((count, self.dimension))
+        rows[:, 1] = 0.0
+        rows *= (np.sqrt(1.0 - height**2) / np.sqrt(np.square(rows).sum(axis=1)))[:, None]
+        rows[:, 1] = clean * height
+        return Chunk(rows, y.astype(np.int8), clean.astype(np.int8), np.zeros(count, dtype=np.int8))
 
 
-def _recut(blocks: Iterable[Chunk], size: int) -> Iterator[Chunk]:
-    waiting: list[Chunk] = []
-    held = 0
-    for block in blocks:
-        begin = 0
-        while begin < len(block.y):
-            end = min(begin + size - held, len(block.y))
-            waiting.append(_slice(block, begin, end))
-            held += end - begin
-            begin = end
-            if held == size:
-                yield _join(waiting)
-                waiting, held = [], 0
-    if waiting:
-        yield _join(waiting)
+class OrthogonalCoins(HalfspaceWorld, ObliviousWorld):
+    """The stream of Theorem 18 (lower bound): D = 1 / margin^2 orthogonal rows in turn, each with a coin of its own.
+
+        target = margin * (+-e1 +- ... +- eD)    signs drawn once, from the seed
+        row of round t = e_i, i = t mod D        with a fresh sign on row and label together
+
+    Every label is flipped at the same rate. What is seen of one row says nothing about another, so
+    nobody does better than the majority of the labels seen at each row. The default noise rate is the
+    hardest there is for 400 visits of each row: 0.5 - 0.625 / sqrt(400).
+
+    `margin` must be one over the square root of a whole number, which is the number of rows; without it,
+    `dimension` is that number. Coordinates beyond it are 0.
+
+    >>> world = OrthogonalCoins(margin=0.5, noise_rate=0.4)
+    >>> world.dimension, abs(world.target).tolist()
+    (4, [0.5, 0.5, 0.5, 0.5])
+    >>> abs(world.take(5).X).argmax(axis=1).tolist()
+    [0, 1, 2, 3, 0]
+    """
+
+    name = "orthogonal-coins"
+    description = (
+        "Orthogonal rows in turn, each with a target sign of its own and labels that are nearly fair coins. No learner "
+        "does better than counting the labels of each row: the lower bound of Theorem 18."
+    )
+    limits = Limits(noise_rate=0.469, margin=0.1)
+
+    def __init__(
+        self,
+        noise_rate: float | None = None,
+        margin: float | None = None,
+        dimension: int | None = None,
+        seed: Seed = 0,
+    ) -> None:
+        super().__init__(noise_rate, margin, dimension, seed)
+        if margin is None and dimension is not None:
+            self.rows = self.dimension
+        else:
+            self.rows = self._whole(1.0 / self.margin**2)
+            self.dimension = max(2, self.rows) if dimension is None else self.dimension
+        if self.dimension < self.rows:
+            raise InvalidParameterError(
+                f"the world {self.name!r} has {self.rows} orthogonal rows at margin {self.margin:g} and needs "
+                f"dimension to be at least that, got {dimension!r}: leave one of the two out"
+            )
+        self.margin = 1.0 / math.sqrt(self.rows)
+        signs = np.where(self._generator(0, 1).random(self.rows) < 0.5, 1.0, -1.0)
+        self.target = np.zeros(self.dimension)
+        self.target[: self.rows] = self.margin * signs
+
+    def _whole(self, rows: float) -> int:
+        if abs(rows - round(rows)) > _ROUNDING * rows:
+            near = [f"{1.0 / math.sqrt(d):.7g} ({d} rows)" for d in (math.floor(rows), math.ceil(rows))]
+            raise InvalidParameterError(
+                f"the world {self.name!r} needs 1 / margin^2, its number of rows, to be whole, and at "
+                f"margin={self.margin!r} it is {rows:.6g}: take {' or '.join(near)}"
+            )
+        return round(rows)
+
+    def _declare(self) -> None:
+        self.regions = (Region("all", self.noise_rate, 1.0),)
+        self.bayes_error = self.noise_rate
+
+    def _draw(self, block: Block) -> Chunk:
+        count = block.size
+        clean = random_signs(block.rng, count)
+        y = flip(block.rng, clean, self.noise_rate)
+        shown = block.indices % self.rows
+        rows = np.zeros((count, self.dimension))
+        rows[np.arange(count), shown] = clean * np.sign(self.target[shown])
+        return Chunk(rows, y.astype(np.int8), clean.astype(np.int8), np.zeros(count, dtype=np.int8))
 
 
-def _join(parts: list[Chunk]) -> Chunk:
-    if len(parts) == 1:
-        return parts[0]
-    return Chunk._make(np.concatenate(columns) for columns in zip(*parts, strict=True))
+class TurningTarget(ObliviousWorld):
+    """An oblivious world turned as a whole in the plane (e1, e2), by the same angle in every round.
+
+    Row and target of round t are both rotated by t * angle_per_round, so that w*_t.x_t, and with it the
+    margin, the labels and the noise, are those of the world that is turned. `target` is that of round
+    0, `target_at` that of any round. No theorem for a fixed target covers this world.
+
+    Parameters: `base` is the name of an oblivious world, to which noise_rate, margin, dimension and seed are
+    given, or such a world itself; angle_per_round is in radians.
+
+    >>> world = TurningTarget(angle_per_round=1e-3, dimension=5)
+    >>> world.target_at(0).tolist()
+    [0.0, 1.0, 0.0, 0.0, 0.0]
+    >>> world.target_at(1000)[:2].round(4).tolist()
+    [-0.8415, 0.5403]
+    """
+
+    name = "turning-target"
+    description = (
+        "Another world whose target turns at a constant speed while the stream runs: what was learned "
+        "grows stale, and a learner that only ever grows more certain is left behind."
+    )
+
+    def __init__(
+        self,
+        noise_rate: float | None = None,
+        margin: float | None = None,
+        dimension: int | None = None,
+        seed: Seed = 0,
+        *,
+        base: "str | ObliviousWorld" = RandomNoise.name,
+        angle_per_round: float = 1e-4,
+    ) -> None:
+        self.base = _base(base, noise_rate, margin, dimension, seed)
+        super().__init__(self.base.seed)
+        self.angle_per_round = within(self.name, "angle_per_round", angle_per_round, -math.pi, math.pi)
+        if self.base.dimension < 2:
+            raise InvalidParameterError("a target can only turn in at least two dimensions, got 1")
+        self.noise_rate = self.base.noise_rate
+        self.margin = self.base.margin
+        self.dimension = self.base.dimension
+        self.target = self.base.target
+        self.regions = self.base.regions
+        self.bayes_error = self.base.bayes_error
+
+    def target_at(self, round_index: int) -> Vector:
+        """Give the target of this round."""
+        turned = self.base.target_at(round_index).copy()
+        _turn(turned[None], np.array([round_index]), self.angle_per_round)
+        return turned
+
+    def _draw(self, block: Block) -> Chunk:
+        chunk = self.base._draw(block)
+        _turn(chunk.X, block.indices, self.angle_per_round)
+        return chunk
+
+    def _parameters(self) -> dict[str, Any]:
+        return {**super()._parameters(), "base": self.base.name, "angle_per_round": self.angle_per_round}
+
+
+def _turn(rows: Matrix, rounds: Indices, angle_per_round: float) -> None:
+    """Rotate the row of each round in the plane of the first two coordinates, in place."""
+    angles = rounds * angle_per_round
+    cos, sin = np.cos(angles), np.sin(angles)
+    first, second = rows[:, 0].copy(), rows[:, 1].copy()
+    rows[:, 0] = first * cos - second * sin
+    rows[:, 1] = first * sin + second * cos
+
+
+def _base(
+    base: "str | ObliviousWorld",
+    noise_rate: float | None,
+    margin: float | None,
+    dimension: int | None,
+    seed: Seed,
+) -> ObliviousWorld:
+    if isinstance(base, str):
+        from massart.worlds.registry import make  # noqa: PLC0415 - the registry knows this world, too
+
+        made = make(base, noise_rate=noise_rate, margin=margin, dimension=dimension, seed=seed)
+    else:
+        made = base
+        if (noise_rate, margin, dimension) != (None, None, None):
+            raise InvalidParameterError(
+                "noise_rate, margin and dimension belong to the world that is turned: give them to base, "
+                "or give its name as base"
+            )
+    if not isinstance(made, ObliviousWorld):
+        raise InvalidParameterError(
+            f"only an oblivious world can be turned, and {getattr(made, 'name', made)!r} is not one"
+        )
+    return made

@@ -5,27 +5,14 @@ import inspect
 from typing import Any, Literal, overload
 
 from massart.errors import InvalidParameterError
-from massart.worlds.base import Seed, World
-from massart.worlds.fixed_pair import FixedPair
-from massart.worlds.hunted import HuntedMajority, HuntedMinority
-from massart.worlds.kink import Kink
-from massart.worlds.masked_margin import MaskedMargin
-from massart.worlds.near_miss import NearMiss
-from massart.worlds.orthogonal_coins import OrthogonalCoins
-from massart.worlds.random_noise import RandomNoise
+from massart.worlds.adaptive import HuntedMajority, HuntedMinority, NearMiss, WorstOfPool, WorstPoint
+from massart.worlds.base import World
+from massart.worlds.oblivious import OrthogonalCoins, RandomNoise, TurningTarget
+from massart.worlds.plane import FixedPair, Kink, MaskedMargin, SacrificedMajority, SacrificedMinority, TwoPhases
 from massart.worlds.rewards.base import RewardWorld
-from massart.worlds.rewards.hard_pairs import HardPairs
-from massart.worlds.rewards.hard_pairs_simpson import HardPairsSimpson
-from massart.worlds.rewards.hunted_pairs import HuntedPairs
-from massart.worlds.rewards.linear import Linear
-from massart.worlds.rewards.simpson import Simpson
-from massart.worlds.rewards.sorted_rewards import SortedRewards
-from massart.worlds.rewards.step_maps import StepMaps
-from massart.worlds.sacrificed import SacrificedMajority, SacrificedMinority
-from massart.worlds.turning_target import TurningTarget
-from massart.worlds.two_phases import TwoPhases
-from massart.worlds.worst_of_pool import WorstOfPool
-from massart.worlds.worst_point import WorstPoint
+from massart.worlds.rewards.pairs import HardPairs, HardPairsSimpson, HuntedPairs
+from massart.worlds.rewards.scored import Linear, Simpson, SortedRewards, StepMaps
+from massart.worlds.stream import Seed
 
 __all__ = ["RewardName", "make", "names", "reward_names"]
 

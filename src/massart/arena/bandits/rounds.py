@@ -40,7 +40,7 @@ def race(
     Parameters
     ----------
     policies : str, policy, or several of them
-        Names, policies of `learners.reference.policies.protocol`, or a mapping from names to any of these. They are
+        Names, policies of `learners.reference.policies.Policy`, or a mapping from names to any of these. They are
         copied, not changed.
     world : RewardWorld or str
         A reward world or the name of one.

@@ -19,6 +19,7 @@ from scipy import sparse
 
 from massart.data.row_errors import LARGEST_IN_LOG, MOST_ARMS, SMALLEST_IN_LOG
 from massart.errors import InvalidDataError
+from massart.kernels.door import check_form, checked_csr
 
 __all__ = ["TOLERANCE", "Decision", "DecisionBatch", "FloatArray", "LogChecker", "cut", "refuse", "shown"]
 
@@ -128,7 +129,12 @@ class DecisionBatch:
         if not decisions:
             raise InvalidDataError("a batch of decisions cannot be empty: give at least one decision")
         contexts = [decision.contexts for decision in decisions]
-        stack = sparse.vstack(contexts, format="csr") if sparse.issparse(contexts[0]) else np.vstack(contexts)
+        for other in contexts:
+            check_form(other)
+        if sparse.issparse(contexts[0]):
+            stack = checked_csr(sparse.vstack(contexts, format="csr"))
+        else:
+            stack = np.vstack(contexts)
         return cls(
             contexts=stack,
             starts=np.concatenate([[0], np.cumsum([decision.arms for decision in decisions])]).astype(np.int64),

@@ -10,7 +10,6 @@
 """
 
 from massart.worlds.rewards.base import RewardChunk, RewardRound, RewardStream, RewardWorld
-from massart.worlds.rewards.logged import from_log
-from massart.worlds.rewards.supervised import from_supervised
+from massart.worlds.rewards.replay import from_log, from_supervised
 
 __all__ = ["RewardChunk", "RewardRound", "RewardStream", "RewardWorld", "from_log", "from_supervised"]

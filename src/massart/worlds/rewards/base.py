@@ -5,22 +5,20 @@ satisfies the model has a unit vector w* (`target`) such that within each round
 
     w*.x_i > w*.x_j   implies   w*.(x_i - x_j) >= margin   and   mean_i - mean_j >= gap,
 
-and nothing is assumed across rounds. Like a world of labels it never keeps a position: rounds are drawn in blocks
-of fixed length, block `b` from its own generator `SeedSequence(seed, spawn_key=(b,))`.
+and nothing is assumed across rounds.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from massart import theory
-from massart.errors import InvalidParameterError
-from massart.worlds.base import Matrix, Seed, Vector, Weights
+from massart.worlds.stream import DrawnWorld, Matrix, Simulation, Vector, Weights
 
-__all__ = ["Contexts", "RewardChunk", "RewardRound", "RewardStream", "RewardWorld"]
+__all__ = ["Contexts", "ObliviousRewardWorld", "RewardChunk", "RewardRound", "RewardStream", "RewardWorld"]
 
 Contexts = npt.NDArray[np.float64]
 
@@ -54,7 +52,7 @@ class RewardStream(Protocol):
         """Choose the next round against a policy that favours the arm with the largest `weights.x`."""
 
 
-class RewardWorld(ABC):
+class RewardWorld(Simulation[RewardChunk, RewardRound]):
     """A stream of rounds with k arms that knows its truth.
 
     `best_reward` and `mean_reward` are the expected reward per round of the best and of a uniformly random arm, None
@@ -62,9 +60,8 @@ class RewardWorld(ABC):
     and target.
     """
 
-    name: ClassVar[str]
-    description: ClassVar[str]
-    adaptive: ClassVar[bool] = False
+    _kind: ClassVar[str] = "reward world"
+    _declared: ClassVar[tuple[str, ...]] = ("arms", "gap", "margin", "dimension", "seed")
     satisfies_model: ClassVar[bool] = True
 
     arms: int
@@ -75,14 +72,6 @@ class RewardWorld(ABC):
     reward_range: tuple[float, float] = (0.0, 1.0)
     best_reward: float | None = None
     mean_reward: float | None = None
-
-    def __init__(self, seed: Seed) -> None:
-        try:
-            self._root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-        except (TypeError, ValueError):
-            message = f"seed must be a non-negative integer, a SeedSequence or None, got {seed!r}"
-            raise InvalidParameterError(message) from None
-        self.seed = seed
 
     @property
     def guaranteed_lift(self) -> float | None:
@@ -107,15 +96,11 @@ class RewardWorld(ABC):
         return self.best_reward - self.mean_reward
 
     @abstractmethod
-    def chunks(self, rounds: int, size: int = 4096) -> Iterator[RewardChunk]:
-        """Yield the first `rounds` rounds, `size` at a time; an adaptive world refuses."""
-
-    @abstractmethod
     def play(self, rounds: int) -> RewardStream:
         """Start a game of `rounds` rounds, shown one at a time."""
 
     def take(self, rounds: int) -> RewardChunk:
-        """Give the first `rounds` rounds as one chunk; an adaptive world refuses."""
+        """Give the first `rounds` rounds as one chunk; an adaptive world raises an error."""
         return next(self.chunks(rounds, rounds))
 
     @property
@@ -123,20 +108,11 @@ class RewardWorld(ABC):
         """Rounds per block: few enough to stay in memory whatever the dimension."""
         return max(1, min(_BLOCK, _BLOCK_NUMBERS // (self.arms * self.dimension)))
 
-    def _generator(self, *key: int) -> np.random.Generator:
-        """Derive the generator of one block: a function of seed and key, never of what came before."""
-        child = np.random.SeedSequence(self._root.entropy, spawn_key=(*self._root.spawn_key, *key))
-        return np.random.default_rng(child)
 
-    def _parameters(self) -> dict[str, Any]:
-        return {
-            "arms": self.arms,
-            "gap": self.gap,
-            "margin": self.margin,
-            "dimension": self.dimension,
-            "seed": self.seed,
-        }
+class ObliviousRewardWorld(DrawnWorld[RewardChunk, RewardRound], RewardWorld):
+    """A reward world whose rounds do not depend on the policy; a subclass draws them."""
 
-    def __repr__(self) -> str:
-        inside = ", ".join(f"{key}={value!r}" for key, value in self._parameters().items())
-        return f"<reward world {self.name}: {inside}>"
+    _block = RewardWorld._block
+
+    def _single(self, chunk: RewardChunk) -> Iterator[RewardRound]:
+        return map(RewardRound, *chunk)

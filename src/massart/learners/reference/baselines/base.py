@@ -1,5 +1,6 @@
-"""What every compiled baseline shares: the door for rows and labels, and the exact save and restore of its arrays."""
+"""What baselines and peers share: checked rows and labels, counts, and the exact save and restore of their arrays."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from math import isnan
 from typing import Any, ClassVar, Self
@@ -11,12 +12,26 @@ from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels.door import Rows
 from massart.kernels.learning import baselines as kernel
 
+__all__ = [
+    "Baseline",
+    "Kernels",
+    "RowLearner",
+    "check_width",
+    "checked_label",
+    "checked_row",
+    "checked_rows",
+    "in_range",
+    "new_state",
+]
+
+Kernels = tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]  # learn, learn_many, score
+
 _FLOAT64 = np.dtype(np.float64)
 _DENSE = (8,)  # the strides of a contiguous float64 row: quicker to compare than flags
 
 
 def checked_rows(X: Any, y: Any, width: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Dense float64 rows and labels as kernels take them; anything else is refused before a row is learned.
+    """Dense float64 rows and labels as kernels take them; anything else raises an error before a row is learned.
 
     >>> checked_rows([[1.0, 2.0]], [1], width=2)[1].tolist()
     [1.0]
@@ -59,18 +74,72 @@ def in_range(name: str, value: float, low: float, high: float, *, closed: bool =
     raise InvalidParameterError(f"{name}={value!r}: it must lie in {'[' if closed else '('}{low}, {high})")
 
 
-class Baseline:
-    """An online learner whose memory is a few arrays and whose rounds are three kernels of `kernels.baselines`.
+def check_width(n_features: int) -> None:
+    """Raise an error for less than one column."""
+    if n_features < 1:
+        raise InvalidParameterError(f"n_features={n_features}: give the number of columns, 1 or more")
+
+
+class RowLearner(ABC):
+    """What follows from score, weights, arrays and counts, in a compiled baseline and in a peer."""
+
+    @abstractmethod
+    def score(self, x: NDArray[Any]) -> float:
+        """The score of one row; nothing changes."""
+
+    @property
+    @abstractmethod
+    def weights(self) -> NDArray[np.float64]:
+        """(d,) the linear predictor."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All of its state."""
+
+    @classmethod
+    @abstractmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
+        """The learner whose `arrays()` these are: its future is the same."""
+
+    @abstractmethod
+    def _counted(self) -> tuple[float, float]:
+        """Rows learned, and how many of them were predicted wrongly before."""
+
+    def predict(self, x: NDArray[Any]) -> int:
+        """-1 or +1 for one row; nothing changes."""
+        return 1 if self.score(x) >= 0.0 else -1
+
+    @property
+    def direction(self) -> NDArray[np.float64]:
+        """(d,) the weights up to a positive factor: what an adversary looks at."""
+        return self.weights
+
+    @property
+    def rounds(self) -> int:
+        """Rows learned."""
+        return int(self._counted()[0])
+
+    @property
+    def mistakes(self) -> int:
+        """Rows that were predicted wrongly before they were learned."""
+        return int(self._counted()[1])
+
+    def copy(self) -> Self:
+        """An independent learner in the same state."""
+        return self.from_arrays({name: array.copy() for name, array in self.arrays().items()})
+
+
+class Baseline(RowLearner):
+    """An online learner whose state is a few arrays and whose rounds are three kernels of `kernels.baselines`.
 
     A subclass names its kernels and builds its arrays; the kernels take them in the order of `_names`.
     """
 
-    _kernels: ClassVar[tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]]  # learn, learn_many, score
+    _kernels: ClassVar[Kernels]
     _names: ClassVar[tuple[str, ...]]
 
     def _start(self, n_features: int, *memory: NDArray[Any]) -> None:
-        if n_features < 1:
-            raise InvalidParameterError(f"n_features={n_features}: give the number of columns, 1 or more")
+        check_width(n_features)
         self._set(n_features, memory)
 
     def _set(self, n_features: int, memory: tuple[NDArray[Any], ...]) -> None:
@@ -106,32 +175,16 @@ class Baseline:
             Rows.of(x[None, :]).check()
         return score
 
-    def predict(self, x: NDArray[Any]) -> int:
-        """-1 or +1 for one row; nothing is learned."""
-        return 1 if self.score(x) >= 0.0 else -1
-
     @property
     def weights(self) -> NDArray[np.float64]:
         """(d,) the linear predictor."""
         return self._memory[1]
 
-    @property
-    def direction(self) -> NDArray[np.float64]:
-        """(d,) the weights up to a positive factor: what an adversary looks at."""
-        return self.weights
-
-    @property
-    def rounds(self) -> int:
-        """Rows learned."""
-        return int(self._state[kernel.ROUNDS])
-
-    @property
-    def mistakes(self) -> int:
-        """Rows that were predicted wrongly before they were learned."""
-        return int(self._state[kernel.MISTAKES])
+    def _counted(self) -> tuple[float, float]:
+        return self._state[kernel.ROUNDS], self._state[kernel.MISTAKES]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it remembers; `from_arrays` gives it back bit for bit."""
+        """All of its state; `from_arrays` restores it bit for bit."""
         return dict(zip(self._names, self._memory, strict=True))
 
     @classmethod
@@ -141,10 +194,6 @@ class Baseline:
         memory = tuple(arrays[name] for name in cls._names)
         learner._set(memory[1].shape[-1], memory)
         return learner
-
-    def copy(self) -> Self:
-        """An independent learner in the same state."""
-        return self.from_arrays({name: array.copy() for name, array in self.arrays().items()})
 
 
 def new_state(kind: float = 0.0, parameter: float = 0.0) -> NDArray[np.float64]:

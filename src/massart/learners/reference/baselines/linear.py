@@ -1,24 +1,33 @@
-"""First-order learners: one vector, O(d) per row, w <- w + b x with a number b of the row."""
+"""Linear baselines: one vector, or a second array beside it (an average, a step per coordinate, a matrix)."""
 
-from collections.abc import Callable
+from abc import abstractmethod
 from math import inf
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.kernels.learning import baselines as kernel
-from massart.learners.reference.baselines.base import Baseline, in_range, new_state
+from massart.learners.reference.baselines.base import Baseline, Kernels, in_range, new_state
+
+__all__ = [
+    "AdaptiveLogistic",
+    "Arow",
+    "AveragedPerceptron",
+    "CoinBetting",
+    "HingeDescent",
+    "LeakyReluDescent",
+    "LogisticDescent",
+    "OnlineRidge",
+    "PassiveAggressive",
+    "Perceptron",
+]
 
 
 class _Linear(Baseline):
-    """w = scale * v."""
+    """w = scale * v, O(d) per row: w <- w + b x with a number b of the row."""
 
-    _kernels: ClassVar[tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = (
-        kernel.linear_learn,
-        kernel.linear_learn_many,
-        kernel.linear_score,
-    )
+    _kernels: ClassVar[Kernels] = (kernel.linear_learn, kernel.linear_learn_many, kernel.linear_score)
     _names = ("state", "weights")
     _kind: ClassVar[float]
 
@@ -38,6 +47,53 @@ class _Linear(Baseline):
         return self._memory[1]
 
 
+class _Descent(_Linear):
+    """Stochastic gradient descent with steps `step` / sqrt(t)."""
+
+    def __init__(self, n_features: int, step: float = 1.0) -> None:
+        self._begin(n_features, in_range("step", step, 0.0, inf))
+
+
+class _WithSecond(Baseline):
+    """A second array beside the weights: a vector, O(d) per row, or a matrix, O(d^2)."""
+
+    _kind: ClassVar[float]
+
+    @staticmethod
+    @abstractmethod
+    def _second(size: int) -> NDArray[np.float64]:
+        """The second array before the first row."""
+
+    def _begin(self, n_features: int, parameter: float = 0.0) -> None:
+        size = max(n_features, 0)
+        self._start(n_features, new_state(self._kind, parameter), np.zeros(size), self._second(size))
+
+
+class _Paired(_WithSecond):
+    """An average, or a step per coordinate."""
+
+    _kernels: ClassVar[Kernels] = (kernel.paired_learn, kernel.paired_learn_many, kernel.paired_score)
+    _names: ClassVar[tuple[str, ...]] = ("state", "weights", "second")
+
+    @staticmethod
+    def _second(size: int) -> NDArray[np.float64]:
+        return np.zeros(size)
+
+
+class _Matrix(_WithSecond):
+    """A matrix that says how well each direction is known."""
+
+    _kernels: ClassVar[Kernels] = (kernel.matrix_learn, kernel.matrix_learn_many, kernel.matrix_score)
+    _names: ClassVar[tuple[str, ...]] = ("state", "weights", "covariance")
+
+    @staticmethod
+    def _second(size: int) -> NDArray[np.float64]:
+        return np.eye(size)
+
+    def __init__(self, n_features: int, regularization: float = 1.0) -> None:
+        self._begin(n_features, in_range("regularization", regularization, 0.0, inf))
+
+
 class Perceptron(_Linear):
     """On a mistake add y x (Rosenblatt 1958).
 
@@ -52,6 +108,28 @@ class Perceptron(_Linear):
 
     def __init__(self, n_features: int) -> None:
         self._begin(n_features)
+
+
+class AveragedPerceptron(_Paired):
+    """A perceptron that learns, and the average of all its weights so far, that predicts (Freund, Schapire 1999).
+
+        predict with (w_1 + ... + w_t) / t;    on a mistake of w_t itself: w_{t+1} = w_t + y x
+
+    >>> learner = AveragedPerceptron(1)
+    >>> learner.learn_many([[1.0], [1.0], [1.0]], [-1, -1, -1]).round(9).tolist()
+    [0.0, -0.5, -0.666666667]
+    """
+
+    _kind = kernel.AVERAGED_PERCEPTRON
+
+    def __init__(self, n_features: int) -> None:
+        self._begin(n_features)
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """(d,) the average that predicts the next row."""
+        state, w, z = self._memory
+        return np.asarray(w - z / (state[kernel.ROUNDS] + 1.0))
 
 
 class PassiveAggressive(_Linear):
@@ -72,7 +150,7 @@ class PassiveAggressive(_Linear):
         self._begin(n_features, in_range("aggressiveness", aggressiveness, 0.0, inf))
 
 
-class LogisticDescent(_Linear):
+class LogisticDescent(_Descent):
     """Stochastic gradient descent on log(1 + exp(-y w.x)) with steps `step` / sqrt(t).
 
         w <- w + step / sqrt(t) * y x / (1 + exp(y w.x))
@@ -84,11 +162,8 @@ class LogisticDescent(_Linear):
 
     _kind = kernel.LOGISTIC
 
-    def __init__(self, n_features: int, step: float = 1.0) -> None:
-        self._begin(n_features, in_range("step", step, 0.0, inf))
 
-
-class HingeDescent(_Linear):
+class HingeDescent(_Descent):
     """Stochastic gradient descent on max(0, 1 - y w.x) with steps `step` / sqrt(t).
 
     >>> learner = HingeDescent(1, step=2.0)
@@ -98,12 +173,55 @@ class HingeDescent(_Linear):
 
     _kind = kernel.HINGE
 
-    def __init__(self, n_features: int, step: float = 1.0) -> None:
+
+class AdaptiveLogistic(_Paired):
+    """Logistic descent with a step of its own for each coordinate, as in AdaGrad and Vowpal Wabbit.
+
+        g = -y x / (1 + exp(y w.x)),    w_j <- w_j - step g_j / sqrt(sum of g_j^2 so far)
+
+    Diagonal AdaGrad: Duchi, Hazan and Singer (2011); the default step is that of `vw`.
+
+    >>> learner = AdaptiveLogistic(2)
+    >>> learner.learn_many([[1.0, 0.0], [1.0, 0.1]], [1, 1]).tolist()
+    [0.0, 0.5]
+    """
+
+    _kind = kernel.ADAPTIVE_LOGISTIC
+
+    def __init__(self, n_features: int, step: float = 0.5) -> None:
         self._begin(n_features, in_range("step", step, 0.0, inf))
 
 
+class Arow(_Matrix):
+    """Adaptive regularisation of weight vectors (Crammer, Kulesza, Dredze 2009).
+
+        while y w.x < 1:  w <- w + beta (1 - y w.x) y P x,  P <- P - beta P x x' P,  beta = 1 / (x' P x + r)
+
+    with P = I at first and r = `regularization`.
+
+    >>> learner = Arow(1)
+    >>> learner.learn_many([[1.0], [1.0]], [1, 1]).tolist()
+    [0.0, 0.5]
+    """
+
+    _kind = kernel.AROW
+
+
+class OnlineRidge(_Matrix):
+    """Recursive least squares on the labels: w minimises r |w|^2 + sum (y - w.x)^2 over the rows so far.
+
+    The matrix kept is P = (I + sum x x' / r)^-1; AROW differs from this only in passing over the rows with y w.x >= 1.
+
+    >>> learner = OnlineRidge(1)
+    >>> learner.learn_many([[1.0], [1.0], [1.0]], [1, 1, -1]).round(9).tolist()
+    [0.0, 0.5, 0.666666667]
+    """
+
+    _kind = kernel.RIDGE
+
+
 class LeakyReluDescent(_Linear):
-    """Descent on the leaky-ReLU loss as it is, without division by the margin: what the reweighting is worth.
+    """Descent on the leaky-ReLU loss as it is, without division by the margin: shows what the reweighting gains.
 
         g = 1/2 ((1 - 2 noise_rate) sign(w.x) - y) x,    w <- w - sqrt(2 / sum |g|^2) g,  back to the unit ball
 
@@ -121,7 +239,7 @@ class LeakyReluDescent(_Linear):
 
 
 class CoinBetting(_Linear):
-    """The reweighted descent with m = |w.x| + 1 and no margin to know: w is a bet, and gains raise the stakes.
+    """The reweighted descent with m = |w.x| + 1 without a known margin, by coin betting.
 
         g = 1/2 ((1 - 2 noise_rate) sign(w.x) - y) x / (|w.x| + 1) / (1 - noise_rate)
         w = -(sum g) / t * (1 - sum <g, w>)

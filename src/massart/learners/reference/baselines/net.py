@@ -1,15 +1,14 @@
 """Exponential weights over a net of directions: what is possible when time does not matter. Up to three features."""
 
-from collections.abc import Callable
 from math import ceil, log, pi
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidParameterError
 from massart.kernels.learning import baselines as kernel
-from massart.learners.reference.baselines.base import Baseline, in_range, new_state
+from massart.learners.reference.baselines.base import Baseline, Kernels, in_range, new_state
 
 _LARGEST_NET = 10_000_000
 
@@ -53,7 +52,7 @@ class ExponentialNet(Baseline):
     With uniform noise this is the Bayes rule over the net. The net is fine enough (radius margin / 2) that one of
     its directions is never wrong about a clean label. For a finite class the idea and its bound, regret
     logarithmic in T, are by Ben-David, Pal and Shalev-Shwartz (2009). The cost of a round grows like
-    (1 / margin)^(d-1): a yardstick, not a method. The vote is not linear; `weights` is the weighted mean direction.
+    (1 / margin)^(d-1): for comparison only. The vote is not linear; `weights` is the weighted mean direction.
 
     >>> learner = ExponentialNet(2, noise_rate=0.1, margin=0.3)
     >>> X, y = np.array([[1.0, 0.0], [0.0, 1.0]] * 50), np.array([1, -1] * 50)
@@ -61,11 +60,7 @@ class ExponentialNet(Baseline):
     True
     """
 
-    _kernels: ClassVar[tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = (
-        kernel.net_learn,
-        kernel.net_learn_many,
-        kernel.net_score,
-    )
+    _kernels: ClassVar[Kernels] = (kernel.net_learn, kernel.net_learn_many, kernel.net_score)
     _names: ClassVar[tuple[str, ...]] = ("state", "directions", "counts", "trust")
 
     def __init__(self, n_features: int, noise_rate: float, margin: float) -> None:

@@ -16,7 +16,7 @@ class _Peer(NamedTuple):
     description: str
 
 
-_HERE: Final = "massart.learners.reference.baselines"
+_HERE: Final = "massart.learners.reference"
 _SKLEARN: Final = ("sklearn", f"{_HERE}.peer_sklearn")
 _PEERS: Final[dict[str, _Peer]] = {
     "sklearn-log": _Peer(*_SKLEARN, "scikit-learn's SGDClassifier, logistic loss, its own settings"),
@@ -61,4 +61,4 @@ def make(name: str, n_features: int, seed: int = 0) -> Any:
         raise InvalidParameterError(
             f"the learner {name!r} needs the package {peer.package!r}, which is not installed: {_INSTALL}"
         )
-    return importlib.import_module(peer.module).build(name, n_features, seed)
+    return importlib.import_module(peer.module).build_learner(name, n_features, seed)

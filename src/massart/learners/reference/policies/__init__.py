@@ -1,13 +1,16 @@
-"""Bandit policies that people would use instead: for comparison, in one protocol and compiled like the rest."""
+"""The usual bandit policies, for comparison: in one protocol, compiled like the rest."""
 
 from massart.learners.choice import Played
-from massart.learners.reference.policies.epoch_greedy import EpochGreedy
-from massart.learners.reference.policies.linucb import LinUCB
-from massart.learners.reference.policies.protocol import Policy
-from massart.learners.reference.policies.ridge import ActionCentredRidge, EpsilonGreedyRidge
-from massart.learners.reference.policies.squarecb import SquareCB
-from massart.learners.reference.policies.thompson import LinearThompson
-from massart.learners.reference.policies.uniform import Uniform
+from massart.learners.reference.policies.base import Policy
+from massart.learners.reference.policies.linear import (
+    ActionCentredRidge,
+    EpochGreedy,
+    EpsilonGreedyRidge,
+    LinearThompson,
+    LinUCB,
+    SquareCB,
+    Uniform,
+)
 
 __all__ = [
     "ActionCentredRidge",

@@ -1,20 +1,62 @@
-"""What every policy shares: the door for contexts, masks, choices and rewards, and the book of choices that wait."""
+"""The protocol of policies, and what they share: checked contexts, masks, choices and rewards, pending choices."""
 
 from abc import ABC, abstractmethod
 from numbers import Integral
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Protocol, Self, runtime_checkable
 from uuid import uuid4
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
+from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError, shown
+from massart.kernels.door import check_mask
+from massart.kernels.ranking_door import check_arms
 from massart.learners.choice import Choice, Played, Signer, new_epoch
 from massart.learners.locking import Guarded
-from massart.learners.rewards import check_reward_range, reward_number, shown
+from massart.options import check_reward, check_reward_range
+
+__all__ = ["BasePolicy", "Drawn", "Policy"]
 
 LARGEST: Final = 1e6  # of a feature: squares of more swamp the ridge's 1 in double precision
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Choose one of k arms, each described by a row of `contexts`; learn from the reward when it comes.
+
+    The number of arms may change from choice to choice, the number of features may not. Rewards lie in the
+    `reward_range` the policy was made for.
+    """
+
+    def choose(self, contexts: Any, allowed: ArrayLike | None = None) -> Choice:
+        """Draw one of the arms, of those that are allowed if a mask (k,) says which."""
+
+    def probabilities(self, contexts: Any, allowed: ArrayLike | None = None) -> NDArray[np.float64]:
+        """(k,) with which the next `choose` would play each arm; nothing is drawn and nothing changes."""
+
+    def learn(self, choice: Choice, reward: float) -> None:
+        """Learn the reward of a choice, at any time after it and in any order; each choice at most once."""
+
+    def play(self, contexts: Any, rewards: Any) -> Played:
+        """Choose and learn in n rounds, contexts (n, k, d) and the rewards (n, k) of all arms being known.
+
+        The same bits as `choose` and `learn` round by round; of each row of rewards only the played arm's is looked at.
+        """
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """(d,) the linear score of an arm, up to a constant within the round: what an adversary looks at."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All of its state."""
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
+        """The policy whose `arrays()` these are: its future is the same."""
+
+    def copy(self) -> Self:
+        """An independent policy in the same state."""
 
 
 class Drawn(NamedTuple):
@@ -26,7 +68,7 @@ class Drawn(NamedTuple):
 
 
 def checked_contexts(contexts: Any, width: int, dimensions: int = 2) -> NDArray[np.float64]:
-    """A fresh (k, d) or (n, k, d) array of finite numbers that kernels take; anything else is refused.
+    """A fresh (k, d) or (n, k, d) array of finite numbers that kernels take; anything else raises an error.
 
     >>> checked_contexts([[1, 2], [3, 4]], width=2).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
@@ -35,7 +77,8 @@ def checked_contexts(contexts: Any, width: int, dimensions: int = 2) -> NDArray[
     massart.errors.InvalidDataError: contexts has shape (0,): give one row of 2 features per arm, at least one arm
     """
     try:
-        found = np.asarray(contexts.toarray() if sparse.issparse(contexts) else contexts)
+        check_mask(contexts, "contexts")
+        found = np.asarray(check_arms(contexts).contexts.toarray() if sparse.issparse(contexts) else contexts)
         if found.dtype.kind not in "fiub":
             raise InvalidDataError(f"contexts is an array of {found.dtype}: give real numbers")
         rows = np.array(found, dtype=np.float64, order="C")
@@ -79,7 +122,7 @@ def checked_mask(allowed: ArrayLike | None, arms: int) -> NDArray[np.bool_]:
 
 
 class BasePolicy(Guarded, ABC):
-    """The protocol `Policy` but for what a policy believes: a subclass draws, learns and saves its memory.
+    """The protocol `Policy` but for the model of the rewards: a subclass draws, learns and saves its state.
 
     Several threads may use one policy. Choices have an identity and a digest, as those of `MonotoneBandit`; the key
     lives as long as the policy and its copies.
@@ -104,7 +147,7 @@ class BasePolicy(Guarded, ABC):
                 f"dimension={shown(dimension)}: give the number of features of an arm, 1 or more"
             )
         self._dimension, self._range = int(dimension), check_reward_range(reward_range)
-        self._identity = identity or uuid4().hex  # tells choices apart; no decision depends on it
+        self._identity = identity or uuid4().hex  # distinguishes choices; no decision depends on it
         self._pending, self._epoch, self._signer = {}, new_epoch(), Signer()
 
     @abstractmethod
@@ -125,7 +168,7 @@ class BasePolicy(Guarded, ABC):
 
     @abstractmethod
     def _memory(self) -> dict[str, NDArray[Any]]:
-        """What it learned and counted."""
+        """Its state but for what all policies have."""
 
     @classmethod
     @abstractmethod
@@ -174,7 +217,7 @@ class BasePolicy(Guarded, ABC):
             del self._pending[choice.number]
 
     def _check(self, choice: Choice) -> None:
-        """Refuse what is not a choice that waits, unchanged."""
+        """Raise an error unless it is a pending choice, unchanged."""
         if not isinstance(choice, Choice):
             raise InvalidDataError(f"choice is a {type(choice).__name__}: pass what choose returned")
         if choice.policy != self._identity:
@@ -195,15 +238,15 @@ class BasePolicy(Guarded, ABC):
             return
         arms, p = checked_contexts(choice.contexts, self._dimension).shape[0], choice.probabilities
         # Kernels look these up without asking again; a choice may have come from a file.
-        sound = p.shape == (arms,) and 0 <= choice.arm < arms and p[choice.arm] > 0.0 and np.isfinite(p).all()
-        if not sound:
+        consistent = p.shape == (arms,) and 0 <= choice.arm < arms and p[choice.arm] > 0.0 and np.isfinite(p).all()
+        if not consistent:
             raise InvalidDataError(
                 f"choice has {arms} contexts, {p.size} probabilities and arm {choice.arm}, which do not fit together: "
                 "pass what choose returned"
             )
 
     def _checked_reward(self, reward: float) -> float:
-        return reward_number(reward, *self._range, clip=False)
+        return check_reward(reward, *self._range, clip=False)
 
     def play(self, contexts: Any, rewards: Any) -> Played:
         """Choose and learn in n rounds, contexts (n, k, d) and the rewards (n, k) of all arms being known."""
@@ -224,7 +267,7 @@ class BasePolicy(Guarded, ABC):
         return played
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it remembers; `from_arrays` gives it back bit for bit."""
+        """All of its state; `from_arrays` restores it bit for bit."""
         with self._lock:
             return {
                 "identity": np.frombuffer(self._identity.encode(), np.uint8),

@@ -1,7 +1,8 @@
-"""Policies whose memory is a ridge regression and whose rounds are the kernels of `kernels.policies`."""
+"""Policies whose state is a ridge regression and whose rounds are the kernels of `kernels.policies`."""
 
 from functools import lru_cache
-from typing import Any, ClassVar, Final, Self
+from math import inf
+from typing import Any, ClassVar, Final, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +15,27 @@ from massart.learners.choice import Choice, Played
 from massart.learners.reference.baselines.base import in_range
 from massart.learners.reference.policies.base import BasePolicy, Drawn
 
+__all__ = [
+    "ActionCentredRidge",
+    "EpochGreedy",
+    "EpsilonGreedyRidge",
+    "LinUCB",
+    "LinearThompson",
+    "SquareCB",
+    "Uniform",
+    "uniform_stream",
+]
+
+_DRAWS: Final = 128  # of Thompson sampling, a power of 2: then the table is balanced
 _EXPLORED: Final = "explored"
 _NO_TABLE: Final = np.empty((0, 0))
 _NO_TABLE.flags.writeable = False  # like the table of Thompson sampling, so that kernels are compiled once
 
 
-def coin_stream(seed: int) -> np.uint64:
-    """Where the coins of a seed begin: neighbouring seeds lie far apart.
+def uniform_stream(seed: int) -> np.uint64:
+    """Where the random numbers of a seed begin: neighbouring seeds lie far apart.
 
-    >>> bool(coin_stream(0) == coin_stream(1))
+    >>> bool(uniform_stream(0) == uniform_stream(1))
     False
     """
     if seed < 0:
@@ -44,6 +57,14 @@ def normal_table(draws: int, arms: int) -> NDArray[np.float64]:
     return table
 
 
+class RidgeOptions(TypedDict, total=False):
+    """The options that all these policies share: `ridge` is 1, `reward_range` (0, 1) and `seed` 0 by default."""
+
+    ridge: float
+    reward_range: tuple[float, float]
+    seed: int
+
+
 class LinearPolicy(BasePolicy):
     """Scores arms by w.x, where w is a ridge regression of the rewards seen, with an intercept.
 
@@ -56,10 +77,16 @@ class LinearPolicy(BasePolicy):
     _learns: ClassVar[bool] = True
 
     def _start(
-        self, dimension: int, reward_range: tuple[float, float], seed: int, parameter: float = 0.0, ridge: float = 1.0
+        self,
+        dimension: int,
+        parameter: float = 0.0,
+        *,
+        ridge: float = 1.0,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        seed: int = 0,
     ) -> None:
         self._begin(dimension, reward_range)
-        self._seed = coin_stream(seed)
+        self._seed = uniform_stream(seed)
         low, high = self._range
         self._state = np.zeros(kernel.STATE_SIZE)
         self._state[kernel.KIND] = self._kind
@@ -130,3 +157,148 @@ class LinearPolicy(BasePolicy):
     def rounds(self) -> int:
         """Rewards learned."""
         return int(self._state[kernel.LEARNED])
+
+
+class Uniform(LinearPolicy):
+    """Every allowed arm with the same probability, whatever it learns.
+
+    >>> policy = Uniform(dimension=2)
+    >>> policy.probabilities([[1.0, 0.0], [0.0, 1.0]]).tolist()
+    [0.5, 0.5]
+    """
+
+    _kind = kernel.UNIFORM
+    _learns = False
+
+    def __init__(self, dimension: int, *, reward_range: tuple[float, float] = (0.0, 1.0), seed: int = 0) -> None:
+        self._start(dimension, reward_range=reward_range, seed=seed)
+
+
+class _EpsilonGreedy(LinearPolicy):
+    """The arm of the highest w.x, or with probability epsilon a random one."""
+
+    def __init__(self, dimension: int, epsilon: float = 0.1, **options: Unpack[RidgeOptions]) -> None:
+        share = 1.0 if epsilon == 1.0 else in_range("epsilon", epsilon, 0.0, 1.0, closed=True)
+        self._start(dimension, share, **options)
+
+
+class EpsilonGreedyRidge(_EpsilonGreedy):
+    """The arm a of the highest w.x, or with probability epsilon a random one.
+
+        p_i = epsilon / k + (1 - epsilon) [i = a],     (w, c) = argmin ridge (|w|^2 + c^2) + sum (y_t - c - w.x_A)^2
+
+    y is the reward less the middle of its range, in units of the range. A model of the reward across rounds: where
+    hard rounds show high scores, w points the wrong way (Simpson's paradox).
+
+    >>> policy = EpsilonGreedyRidge(dimension=1, epsilon=0.2)
+    >>> choice = policy.choose([[1.0]])
+    >>> policy.learn(choice, 1.0)
+    >>> policy.weights.tolist(), policy.probabilities([[1.0], [-1.0]]).round(9).tolist()
+    ([0.16666666666666666], [0.9, 0.1])
+    """
+
+    _kind = kernel.GREEDY
+
+
+class ActionCentredRidge(_EpsilonGreedy):
+    """Epsilon-greedy on the regression of y on x_A - sum_i p_i x_i, the arm less what was expected of the round.
+
+        w = argmin ridge |w|^2 + sum (y_t - w.(x_A - sum_i p_i x_i))^2
+
+    Whatever all arms of a round share has mean zero given the round, so it cannot turn w (the semiparametric model:
+    Greenewald et al. 2017 for two arms, Krishnamurthy et al. 2018 for k; they explore by Thompson sampling and by
+    elimination, here it is a fixed share, which is what centring needs). Within the round rewards must be linear.
+    With epsilon 0 the centred row of the only arm played is 0, and nothing is learned.
+
+    >>> policy = ActionCentredRidge(dimension=1, epsilon=1.0)
+    >>> choice = policy.choose([[1.0], [0.0]], allowed=[True, False])
+    >>> policy.learn(choice, 1.0)
+    >>> policy.weights.tolist()
+    [0.0]
+    """
+
+    _kind = kernel.CENTRED
+
+
+class LinUCB(LinearPolicy):
+    """LinUCB with one model for all arms (Li, Chu, Langford, Schapire 2010).
+
+        argmax_i  w.x_i + alpha sqrt(x_i' P x_i),     P = (ridge I + sum x_A x_A')^-1,  w = P sum y x_A
+
+    where x ends in a 1. The arm is certain, so a log of it says nothing about other arms. The paper's alpha is
+    1 + sqrt(ln(2/delta)/2), and it reports that smaller ones do better; 1 is the usual choice.
+
+    >>> policy = LinUCB(dimension=2)
+    >>> policy.probabilities([[0.5, 0.0], [0.0, 1.0]]).tolist()
+    [0.0, 1.0]
+    """
+
+    _kind = kernel.UCB
+
+    def __init__(self, dimension: int, alpha: float = 1.0, **options: Unpack[RidgeOptions]) -> None:
+        self._start(dimension, in_range("alpha", alpha, 0.0, inf, closed=True), **options)
+
+
+class LinearThompson(LinearPolicy):
+    """Each arm as often as it is the best under the posterior N(w, scale^2 P) (Agrawal and Goyal 2013).
+
+    The probability that an arm is the best among k has no closed form. It is the share of 128 fixed, evenly spread
+    draws of the k scores that the arm wins; one more draw is uniform, so no allowed arm has probability 0. What is
+    reported is what is played.
+
+    scale = 1/2 is the largest standard deviation that a reward in an interval of length 1 can have, so this is the
+    posterior of the Gaussian model. The constant of the paper's regret bound, sqrt(9 d ln(t/delta)), plays almost
+    uniformly for a long time.
+
+    >>> policy = LinearThompson(dimension=2)
+    >>> policy.probabilities(np.eye(2)).round(1).tolist()
+    [0.5, 0.5]
+    """
+
+    _kind = kernel.THOMPSON
+
+    def __init__(self, dimension: int, scale: float = 0.5, **options: Unpack[RidgeOptions]) -> None:
+        self._start(dimension, in_range("scale", scale, 0.0, inf, closed=True), **options)
+
+    def _table(self, arms: int) -> NDArray[np.float64]:
+        return normal_table(_DRAWS, arms)
+
+
+class SquareCB(LinearPolicy):
+    """SquareCB on ridge regression (Foster and Rakhlin 2020).
+
+        p_i = 1 / (k + rate_t (w.x_a - w.x_i)) for i != a, the greedy arm a gets the rest,
+        rate_t = trust sqrt(k t / (d' ln(1 + t/d') + ln(2/delta))),  d' = d + 1, delta = .05, t - 1 rewards learned
+
+    The paper's rate is sqrt(k T / (R + ln(2/delta))) for a horizon T and the regret R of the regression, which is
+    d' ln(1 + T/d') for ridge up to constants; here T is the present round.
+
+    >>> policy = SquareCB(dimension=1)
+    >>> policy.probabilities([[1.0], [0.0], [0.5]]).round(9).tolist()
+    [0.333333333, 0.333333333, 0.333333333]
+    """
+
+    _kind = kernel.INVERSE_GAP
+
+    def __init__(self, dimension: int, trust: float = 1.0, **options: Unpack[RidgeOptions]) -> None:
+        self._start(dimension, in_range("trust", trust, 0.0, inf, closed=True), **options)
+
+
+class EpochGreedy(LinearPolicy):
+    """Epoch-greedy (Langford and Zhang 2007): a random arm, then greedy rounds, more in later epochs.
+
+    The n-th epoch has floor(sqrt(n / (k (d + 1)))) greedy rounds, so about (k d)^(1/3) T^(2/3) of T rounds explore.
+    Departures: the number of greedy rounds is the paper's for a finite class with the logarithm of its size set to
+    the number of weights; and the best hypothesis on the exploration rounds, which is hard to
+    find among linear ones, is their ridge regression. Epochs count choices, so late rewards do not stop them. Within an
+    epoch the arm is certain: the log's greedy rounds say nothing about other arms.
+
+    >>> policy = EpochGreedy(dimension=1)
+    >>> [policy.choose([[1.0], [0.0]]).probability for _ in range(7)]
+    [0.5, 0.5, 0.5, 0.5, 1.0, 0.5, 1.0]
+    """
+
+    _kind = kernel.EPOCH
+
+    def __init__(self, dimension: int, **options: Unpack[RidgeOptions]) -> None:
+        self._start(dimension, **options)

@@ -16,7 +16,7 @@ class _Peer(NamedTuple):
     description: str
 
 
-_HERE: Final = "massart.learners.reference.policies"
+_HERE: Final = "massart.learners.reference"
 _VW: Final = ("vowpalwabbit", f"{_HERE}.peer_vw")
 _PEERS: Final[dict[str, _Peer]] = {
     "vw-epsilon": _Peer(*_VW, "Vowpal Wabbit, --cb_explore_adf --epsilon 0.1"),
@@ -64,4 +64,4 @@ def make(name: str, dimension: int, arms: int, reward_range: tuple[float, float]
         raise InvalidParameterError(
             f"the policy {name!r} needs the package {peer.package!r}, which is not installed: {_INSTALL}"
         )
-    return importlib.import_module(peer.module).build(name, dimension, arms, reward_range, seed)
+    return importlib.import_module(peer.module).build_policy(name, dimension, arms, reward_range, seed)

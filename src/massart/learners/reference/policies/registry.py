@@ -8,7 +8,7 @@ from massart.errors import InvalidParameterError
 from massart.learners.bandit import MonotoneBandit
 from massart.learners.reference import policies
 from massart.learners.reference.policies import peers
-from massart.learners.reference.policies.protocol import Policy
+from massart.learners.reference.policies.base import Policy
 
 __all__ = ["describe", "is_ours", "make", "names"]
 

@@ -1,0 +1,271 @@
+"""One chunk at a time: which of its rows are learned, which only measure the error, and what is counted of them."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.data.chunk import Chunk, crossed
+from massart.errors import InvalidDataError
+from massart.kernels.door import NO_WEIGHT, Rows
+from massart.learners.multiclass import Binary
+from massart.models.saving import learner_meta
+from massart.training.progress import Callbacks, Measured, Progress, Step
+from massart.training.settings import Settings
+
+if TYPE_CHECKING:
+    from massart.training.predict import PredictionLines
+
+__all__ = ["AGAIN", "FIRST", "KEPT", "ChunkTrainer", "check_width", "row_errors", "scores_of", "with_columns"]
+
+FIRST, AGAIN, KEPT = "learner.", "further.", "kept"  # names of arrays in a file, or their beginnings
+_BLOCK = 1 << 16  # columns
+_Order = NDArray[np.uint64] | None
+
+
+class ChunkTrainer:
+    """Learns the rows of chunks with a learner that grows with the columns, and counts them in `progress`.
+
+    Only in the first pass are labels unseen, so the counts and the certificate are those of `first`; a copy, `again`,
+    goes on learning in later passes.
+
+    Parameters
+    ----------
+    settings : how to learn.
+    progress : the counts to go on from.
+    columns : how many there are; None: as many as rows have.
+
+    >>> trainer = ChunkTrainer(Settings(noise_rate=0.1, margin=0.05))
+    >>> trainer.make_room(3)
+    >>> trainer.make_room(9)
+    >>> trainer.width
+    16
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        progress: Progress | None = None,
+        columns: int | None = None,
+        callbacks: Callbacks | None = None,
+    ) -> None:
+        self.settings, self.progress = settings, progress or Progress()
+        self.first: Binary | None = None
+        self.again: Binary | None = None
+        self.kept: NDArray[np.float64] | None = None  # (columns + 1,) weights of the best pass, or the last
+        self.width = 0
+        self._columns = columns
+        self._callbacks = callbacks or Callbacks()
+        self._every = settings.holdout if isinstance(settings.holdout, int) else 0
+        self._measured_weights = np.zeros(1)
+
+    def restore(
+        self, first: Binary, again: Binary | None = None, kept: NDArray[np.float64] | None = None
+    ) -> "ChunkTrainer":
+        """Go on with learners and weights from a file."""
+        self.first, self.again, self.kept, self.width = first, again, kept, first.n_features
+        return self
+
+    @property
+    def learner(self) -> Binary:
+        """The one that learns at present."""
+        found = self.again or self.first
+        if found is None:
+            raise InvalidDataError("nothing was learned, so there is no model")
+        return found
+
+    def learn(self, chunk: Chunk, lines: "PredictionLines | None" = None) -> int:
+        """Predict and learn every row, the predictions to `lines`; return how many rows were learned."""
+        learned = 0
+        for part in crossed(chunk):
+            if self.progress.passed == 1:
+                self._count_errors(part)
+            scores, order = self._learn_part(part)
+            learned += scores.size
+            if lines is not None:
+                given = scores
+                if order is not None:
+                    given = np.full(len(part), np.nan)
+                    given[order.astype(np.int64)] = scores
+                lines.add(part, given)
+        return learned
+
+    def begin_measuring(self) -> None:
+        """The present weights are the ones that `measure` uses."""
+        self._measured_weights = self.weights()
+
+    def measure(self, chunk: Chunk) -> None:
+        """Count rows kept apart, and mistakes on them."""
+        progress = self.progress
+        for part in crossed(chunk):
+            if progress.passed == 1 and not self._every:
+                self._count_errors(part)
+            taken = part.y != 0
+            if part.weight.size:
+                taken &= part.weight > 0.0
+            if self._every:
+                taken &= self._kept_apart(part)
+            progress.read += len(part)
+            wrong = taken & ((scores_of(part, self._measured_weights) >= 0.0) != (part.y > 0))
+            rows, mistakes = progress.measured
+            progress.measured = Measured(rows + int(np.count_nonzero(taken)), mistakes + int(np.count_nonzero(wrong)))
+
+    def _count_errors(self, part: Chunk) -> None:
+        for error in row_errors(part, strict=self.settings.strict):
+            self.progress.count_error(error)
+            self._callbacks.row_error(error)
+
+    def _learn_part(self, part: Chunk) -> tuple[NDArray[np.float64], _Order]:
+        progress = self.progress
+        progress.width = max(progress.width, part.width)
+        self.make_room(self._columns or part.width)
+        order = self._order(part)
+        scores = self.learn_rows(part, order)
+        taken: Any = slice(None) if order is None else order.astype(np.int64)
+        plus = part.y[taken] > 0
+        wrong = (scores >= 0.0) != plus
+        weight = part.weight[taken] if part.weight.size else part.weight
+        mistakes, positive = int(np.count_nonzero(wrong)), int(np.count_nonzero(plus))
+        progress.read += len(part)
+        progress.rounds += scores.size
+        progress.weight += float(weight.sum()) if weight.size else scores.size
+        progress.wrong += float(weight[wrong].sum()) if weight.size else mistakes
+        progress.weight_positive += float(weight[plus].sum()) if weight.size else positive
+        if progress.passed == 1:
+            progress.learned += scores.size
+            progress.mistakes += mistakes
+            progress.positive += positive
+        if scores.size:
+            self._callbacks.step(Step(part, order, scores, wrong, weight))
+        return scores, order
+
+    def _order(self, part: Chunk) -> _Order:
+        """The rows that are learned; None: all of them."""
+        labelled = part.y != 0
+        unlabelled = len(part) - int(np.count_nonzero(labelled))
+        if not unlabelled and not self._every and (not part.weight.size or part.weight.all()):
+            return None
+        weighty = labelled & (part.weight > 0.0) if part.weight.size else labelled
+        taken = weighty & ~self._kept_apart(part) if self._every else weighty
+        if self.progress.passed == 1:
+            labelled_rows, weighty_rows = len(part) - unlabelled, int(np.count_nonzero(weighty))
+            self.progress.unlabelled += unlabelled
+            self.progress.weightless += labelled_rows - weighty_rows
+            self.progress.held_out += weighty_rows - int(np.count_nonzero(taken))
+        return np.flatnonzero(taken).astype(np.uint64)
+
+    def _kept_apart(self, part: Chunk) -> NDArray[np.bool_]:
+        """Every n-th row of the input, counted from 1."""
+        return np.asarray(np.arange(self.progress.read + 1, self.progress.read + len(part) + 1) % self._every == 0)
+
+    def make_room(self, width: int) -> None:
+        """Have at least `width` columns; where more may come, room is doubled, which costs least in the end."""
+        if self.first is None:
+            self.width, self.first = width, self.settings.learner(width)
+        elif self._columns is not None:
+            check_width(width, self.width)
+        elif width > self.width:
+            self._widen(1 << (width - 1).bit_length())
+
+    def _widen(self, width: int) -> None:
+        for learner in (self.first, self.again):
+            if learner is not None:
+                learner.widen(width)
+        self.width = width
+
+    def learn_rows(self, part: Chunk, order: _Order = None) -> NDArray[np.float64]:
+        """Predict, then learn, the rows of the order, or all; return their scores before learning."""
+        rows = Rows.read(part.rows, self.width, scaled=self.settings.normalize)
+        scores = np.empty(len(part) if order is None else order.size)
+        if scores.size:
+            y = part.y if part.y.flags.writeable else part.y.copy()  # kernels are compiled for arrays that may change
+            weight = part.weight if part.weight.size else NO_WEIGHT
+            self.learner.learn_rows(rows, y, weight, order, scores=scores)
+        return scores
+
+    def weights(self) -> NDArray[np.float64]:
+        """(columns + 1,) the weights that predict now, the constant last."""
+        return np.ascontiguousarray(self.learner.leaders()[0])
+
+    def features(self) -> int:
+        """Columns that have a weight: in the weights kept, or with any expert of the learner."""
+        if self.kept is not None:
+            return int(np.count_nonzero(self.kept[:-1]))
+        if self.first is None:
+            return 0
+        # In blocks and without the present weights, which would be one more array of that many columns.
+        own = [array for name, array in self.first.arrays().items() if name.rpartition(".")[2] == "weights"]
+        starts = range(0, self.width, _BLOCK)
+        return sum(
+            int(np.count_nonzero(np.any([_any_row(array[k : min(k + _BLOCK, self.width)]) for array in own], axis=0)))
+            for k in starts
+        )
+
+    def begin_again(self) -> None:
+        """Go on with a copy."""
+        if self.again is None and self.first is not None:
+            self.again = self.first.copy()
+
+    def keep(self) -> None:
+        """Keep the present weights for the model."""
+        self.kept = self.weights()
+
+    def trim(self, width: int) -> None:
+        """End with exactly so many columns."""
+        if width > self.width:
+            self._widen(width)
+        for learner in (self.first, self.again):
+            if learner is not None:
+                learner.narrow(width)
+        self.width = width
+
+    def arrays(self, *, checkpoint: bool = False) -> tuple[str, dict[str, NDArray[Any]]]:
+        """The kind of the learner and the arrays for a file; a checkpoint also has those of later passes."""
+        if self.first is None:
+            raise InvalidDataError("nothing was learned, so there is no model")
+        name, own = learner_meta(self.first)
+        arrays = {f"{FIRST}{part}": array for part, array in own.items()}
+        if self.settings.passes > 1 and (self.kept is not None or self.again is not None):
+            best = self.kept if self.kept is not None else self.weights()
+            arrays["batch_weights"] = with_columns(best, self.width)[None]
+        if checkpoint:
+            if self.again is not None:
+                arrays |= {f"{AGAIN}{part}": array for part, array in learner_meta(self.again)[1].items()}
+            if self.kept is not None:
+                arrays[KEPT] = self.kept
+        return name, arrays
+
+
+def row_errors(part: Chunk, *, strict: bool) -> Any:
+    """The errors of rows that were left out; with `strict`, the first one is raised."""
+    if strict and part.errors:
+        raise InvalidDataError(f"{part.errors[0]} (with `strict=False` the row is left out)")
+    return part.errors
+
+
+def with_columns(weights: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+    """The same weights for another number of columns.
+
+    >>> with_columns(np.array([1.0, 2.0, 9.0]), 3)
+    array([1., 2., 0., 9.])
+    """
+    found = np.zeros(width + 1)
+    common = min(width, weights.size - 1)
+    found[:common], found[-1] = weights[:common], weights[-1]
+    return found
+
+
+def check_width(rows: int, model: int) -> None:
+    """Refuse rows whose columns are not those of the model."""
+    if rows != model:
+        raise InvalidDataError(f"the rows have {rows:,} columns, but the model was trained on {model:,}")
+
+
+def scores_of(part: Chunk, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """w.x + c of every row."""
+    return Rows.read(part.rows).score(weights)
+
+
+def _any_row(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which rows are not all 0."""
+    return np.asarray((rows != 0.0).reshape(rows.shape[0], -1).any(axis=1))

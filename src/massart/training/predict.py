@@ -1,0 +1,233 @@
+"""Predictions of a model for the rows of a file: one line per row of the input, an empty one for a row left out."""
+
+import contextlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.data.chunk import Chunk, crossed
+from massart.data.io.sources import find_sources
+from massart.data.reader import Reader
+from massart.errors import InvalidDataError
+from massart.files import OutputLock, check_place, is_special
+from massart.training.ahead import Ahead
+from massart.training.chunk_trainer import check_width, row_errors, scores_of
+from massart.training.progress import Callbacks
+from massart.training.resume import open_trained
+
+__all__ = ["Predicted", "PredictionFile", "PredictionLines", "Sink", "predict_file"]
+
+
+class Sink(Protocol):
+    """Where text goes: a pipe, say."""
+
+    def write(self, text: bytes, /) -> Any:
+        """Take these bytes."""
+
+
+@dataclass
+class Predicted:
+    """What was predicted."""
+
+    rows: int = 0
+    labelled: int = 0
+    mistakes: int = 0  # among the labelled
+    rows_with_errors: int = 0  # left out
+
+    @property
+    def error(self) -> float | None:
+        """Mistakes per labelled row."""
+        return self.mistakes / self.labelled if self.labelled else None
+
+    def count(self, part: Chunk, scores: NDArray[np.float64]) -> None:
+        """Add the rows of a part of a chunk."""
+        labelled = part.y != 0
+        self.rows += len(part)
+        self.labelled += int(np.count_nonzero(labelled))
+        self.mistakes += int(np.count_nonzero(labelled & ((scores >= 0.0) != (part.y > 0))))
+        self.rows_with_errors += len(part.errors)
+
+
+def predict_file(
+    model: Path,
+    data: Sequence[str],
+    out: Path | Sink,
+    *,
+    scores: bool = False,
+    data_format: str | None = None,
+    strict: bool = False,
+    workers: int = 2,
+    callbacks: Callbacks | None = None,
+) -> Predicted:
+    """Write a label, or the score w.x + c, for every row; the model's own schema says what its columns are.
+
+    A score of 0 or more means the positive label. Columns that the model has never met count for nothing.
+    """
+    callbacks = callbacks or Callbacks()
+    saved = open_trained(model, mmap=True)
+    weights = np.array(saved.model.weights[0])
+    classes, schema = saved.model.classes, saved.schema
+    if saved.model.schema is None and isinstance(classes[0], str):
+        schema = replace(schema, labels=None)  # whatever labels the rows may have, they need not be these
+    if data_format is not None and data_format != schema.format:
+        schema = replace(schema, format=data_format, header=None, separator=None)
+    if isinstance(out, Path):
+        check_place(out, "the predictions")
+    reader = Reader(find_sources(list(data)), schema, workers=workers, labelled=False, tags=True)
+    if reader.schema.width is not None:
+        check_width(reader.schema.width, weights.size - 1)
+    sink = PredictionFile(out) if isinstance(out, Path) else out
+    found = Predicted()
+    try:
+        for chunk in Ahead(reader.chunks()):
+            lines = PredictionLines((str(classes[0]), str(classes[1])), as_scores=scores)
+            for part in crossed(chunk):
+                for error in row_errors(part, strict=strict):
+                    callbacks.row_error(error)
+                part_scores = scores_of(part, weights)
+                found.count(part, part_scores)
+                lines.add(part, part_scores)
+            sink.write(lines.text())
+            callbacks.advanced(found.rows, reader.fraction())
+        if isinstance(sink, PredictionFile):
+            sink.finish()
+    except BaseException:
+        if isinstance(sink, PredictionFile):
+            sink.abandon()
+        raise
+    return found
+
+
+class PredictionLines:
+    r"""The scores of a chunk's rows, part by part, and then the lines of predictions.
+
+    A score that is NaN means that the row was left out. A tag of the row stands after its prediction.
+
+    >>> from massart.data.formats.text import parse_block
+    >>> from massart.data.schema import Schema
+    >>> chunk = parse_block(b"1 |f a\n1 'x7 |f a\n1 |f a:\n-1 |f b\n", Schema("vw", bits=18))
+    >>> lines = PredictionLines(("no", "yes"))
+    >>> lines.add(chunk, np.array([0.5, -1.0, np.nan]))
+    >>> lines.text()
+    b'yes\nno x7\n\n\n'
+    """
+
+    def __init__(self, names: tuple[str, str], *, as_scores: bool = False) -> None:
+        self._names, self._as_scores = names, as_scores
+        self._parts: list[tuple[Chunk, NDArray[np.float64]]] = []
+
+    def add(self, part: Chunk, scores: NDArray[np.float64]) -> None:
+        """The scores of the rows of a part; only its lines, tags and errors are kept."""
+        self._parts.append((replace(part, rows=(), y=part.y[:0]), scores))
+
+    def text(self) -> bytes:
+        """One line per row, an empty one for each row with an error."""
+        scores = np.concatenate([own for _, own in self._parts]) if self._parts else np.empty(0)
+        tags = [tag for part, own in self._parts for tag in (part.tags or [""] * own.size)]
+        errors = [error.line for part, _ in self._parts for error in part.errors]
+        if errors:
+            places = np.searchsorted(np.concatenate([part.lines for part, _ in self._parts]), sorted(errors))
+            scores = np.insert(scores, places, np.nan)
+            tags = np.insert(np.array(tags, object), places, "").tolist()
+        left_out = np.isnan(scores)
+        if self._as_scores:
+            texts = [repr(score) for score in scores.tolist()]
+            for place in np.flatnonzero(left_out).tolist():
+                texts[place] = ""
+        else:
+            table = ("", *self._names)
+            texts = [table[kind] for kind in np.where(left_out, 0, 1 + (scores >= 0.0)).tolist()]
+        if any(tags):
+            texts = [f"{text} {tag}" if text and tag else text for text, tag in zip(texts, tags, strict=True)]
+        texts.append("")
+        return "\n".join(texts).encode(errors="surrogatepass")
+
+
+class PredictionFile:
+    r"""A file that has its name only once it is complete; until then it is NAME.partial. A device is written directly.
+
+    Nobody else can write it until it is finished or abandoned.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = PredictionFile(Path(folder, "p.txt"))
+    ...     file.write(b"1\n")
+    ...     sorted(os.listdir(folder)), file.finish(), os.listdir(folder), Path(folder, "p.txt").read_text()
+    (['.p.txt.lock', 'p.txt.partial'], None, ['p.txt'], '1\n')
+    """
+
+    def __init__(self, path: Path, length: int = 0) -> None:
+        self.path = path
+        self.partial = path if is_special(path) else path.with_name(f"{path.name}.partial")
+        self._kept = length  # bytes that a checkpoint relies on
+        self._lock = OutputLock(path).acquire()
+        try:
+            self._file = self._opened(length)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _opened(self, length: int) -> IO[bytes]:
+        with self._sentence():
+            if not length or self.partial == self.path:
+                return self.partial.open("wb")
+            file = self.partial.open("r+b")
+            if file.seek(0, os.SEEK_END) < length:
+                file.close()
+                raise InvalidDataError(
+                    f"{self.partial} is shorter than the checkpoint says: train again with `resume=False`"
+                )
+            file.truncate(length)
+            file.seek(length)
+            return file
+
+    def write(self, text: bytes, /) -> None:
+        """Add some lines."""
+        with self._sentence():
+            self._file.write(text)
+
+    def sync(self) -> int:
+        """Bytes written so far, all of them on the disk; 0 for a device."""
+        with self._sentence():
+            self._file.flush()
+            if self.partial == self.path:
+                return 0
+            os.fsync(self._file.fileno())
+            return self._file.tell()
+
+    def keep(self, length: int) -> None:
+        """So many bytes are what a checkpoint relies on from now on."""
+        self._kept = length
+
+    def finish(self) -> None:
+        """Give it its name."""
+        with self._sentence():
+            self._file.close()
+            if self.partial != self.path:
+                self.partial.replace(self.path)
+        self._lock.release()
+
+    def abandon(self, *, whole: bool = False) -> None:
+        """Leave what a checkpoint relies on, and nothing if there is none, or if `whole`."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+        with contextlib.suppress(OSError):
+            if self.partial == self.path:
+                pass
+            elif self._kept and not whole:
+                os.truncate(self.partial, self._kept)
+            else:
+                self.partial.unlink()
+        self._lock.release()
+
+    @contextlib.contextmanager
+    def _sentence(self) -> Any:
+        try:
+            yield
+        except OSError as error:
+            raise InvalidDataError(f"{self.path} could not be written: {error.strerror or error}") from None
