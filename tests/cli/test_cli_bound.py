@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from massart import theory
-from massart.cli.bound import _bounds, _Margins
+from massart.cli.bound import Question
+from massart.cli.bound import bounds as bounds_of
 from massart.cli.main import app
 from massart.learners.pool import MARGINS, MOST_EXPERTS, NOISE_RATES
 
@@ -59,7 +60,7 @@ def test_every_line_is_the_bound_of_its_theorem():
 @pytest.mark.parametrize(("noise_rate", "margin"), [(0.1, 0.05), (0.0, 0.3), (0.3, 0.02)])
 def test_rounds_until_it_is_worth_something_are_the_first(noise_rate, margin):
     lines = bounds(noise_rate, margin, "1e6", "--within", "0.03")
-    for one in _bounds(_Margins(margin, None), 0.99)[:-1]:  # the last is the lower bound
+    for one in bounds_of(Question(noise_rate, margin))[:-1]:  # the last is the lower bound
         line = lines[one.result]
         for key, tolerance in (("rounds_to_beat_a_coin", 0.5 - noise_rate), ("rounds_to_come_within", 0.03)):
             first = line[key]

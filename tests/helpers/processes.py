@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,12 @@ PROCESS_LIMIT = TEST_LIMIT / 2  # for a process that is run to its end: compilin
 def run(command: list[str], *, timeout: float = PROCESS_LIMIT, **options: Any) -> subprocess.CompletedProcess:
     """`subprocess.run`, which kills the process when its time is over."""
     return subprocess.run(command, timeout=timeout, **options)  # noqa: PLW1510, TID251
+
+
+def loaded_by(code: str, *modules: str) -> list[str]:
+    """Which of the modules a new process has loaded when the code has run."""
+    ended = f"{code}\nimport sys; print(*(name for name in {modules!r} if name in sys.modules))"
+    return run([sys.executable, "-c", ended], capture_output=True, text=True, check=True).stdout.split()
 
 
 class start(subprocess.Popen):  # noqa: N801, TID251 - a verb at the places where it is called

@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 from scipy import sparse
+from threads import at_once, eager_switching
 
 from massart import MassartClassifier, load, save
 from massart.learners.drift import Drifting
@@ -24,35 +25,10 @@ LEARNERS = {
 }
 
 
-def at_once(*tasks):
-    """Run the tasks in a thread each, all at once; raise what one of them raised."""
-    errors, start = [], threading.Barrier(len(tasks))
-
-    def run(task):
-        start.wait()
-        try:
-            task()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(task,)) for task in tasks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-
-
 @pytest.fixture(autouse=True)
 def _eager_switching():
-    """Let threads take turns a thousand times as often as usual."""
-    import sys
-
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(5e-6)
-    yield
-    sys.setswitchinterval(before)
+    with eager_switching():
+        yield
 
 
 @pytest.mark.parametrize("kind", LEARNERS)

@@ -6,12 +6,12 @@ as soon as it is done. A kill in the middle of a write leaves a torn last line, 
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from massart.arena.checkpoints import Row
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.files import OutputLock
+from massart.files import OutputLock, advice, is_special
 
 __all__ = ["Journal"]
 
@@ -19,7 +19,7 @@ _FORMAT = 1
 
 
 class Journal:
-    """Units by key, as a file and in memory; nobody else can write the file until it is closed.
+    """Units by key, as a file and in memory; no other process can write the file until it is closed.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "sweep.jsonl"
@@ -35,9 +35,11 @@ class Journal:
 
     def __init__(self, path: str | os.PathLike[str], parameters: dict[str, Any]) -> None:
         self._path = Path(path)
-        self._units: dict[str, list[Row]] = {}
+        self._units: dict[str, list[dict[str, Any]]] = {}
         if not self._path.parent.is_dir():
             raise InvalidParameterError(f"cannot resume from {self._path}: there is no folder {self._path.parent}")
+        if is_special(self._path):  # a pipe would keep whoever reads it waiting, a device may never end
+            raise InvalidParameterError(f"cannot resume from {self._path}: it is a folder, a device or a pipe")
         self._lock = OutputLock(self._path).acquire()
         try:
             self._begin(_line({"massart-sweep": _FORMAT, **parameters}))
@@ -69,13 +71,19 @@ class Journal:
     def __contains__(self, key: str) -> bool:
         return key in self._units
 
-    def __getitem__(self, key: str) -> list[Row]:
+    def __getitem__(self, key: str) -> list[dict[str, Any]]:
         return self._units[key]
 
-    def add(self, key: str, rows: list[Row]) -> None:
+    def add(self, key: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write a finished unit, and return when it is on disc."""
-        self._write(_line({"unit": key, "rows": rows}))
-        self._units[key] = rows
+        self._units[key] = [dict(row) for row in rows]
+        try:
+            self._write(_line({"unit": key, "rows": self._units[key]}))
+        except OSError as error:
+            what_to_do = advice(error) or "see that the place can be written to"
+            raise InvalidDataError(
+                f"{self._path} could not be written: {error.strerror or error}; {what_to_do}, and resume"
+            ) from None
 
     def _write(self, text: bytes, at: int | None = None) -> None:
         """Append; with `at`, cut the file there before."""
@@ -89,7 +97,7 @@ class Journal:
     def _check(self, line: bytes, expected: dict[str, Any]) -> None:
         try:
             found = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self._foreign() from None
         if not isinstance(found, dict) or "massart-sweep" not in found:
             raise self._foreign()
@@ -104,7 +112,7 @@ class Journal:
         try:
             unit = json.loads(line)
             self._units[unit["unit"]] = unit["rows"]
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise InvalidDataError(
                 f"line {number} of {self._path} is damaged: delete it, and its unit is run again"
             ) from None
@@ -120,5 +128,5 @@ def _read(path: Path) -> tuple[list[bytes], bytes]:
 
 
 def _line(content: dict[str, Any]) -> bytes:
-    # A parameter that JSON does not know, such as a world inside of a world, is told apart by its repr.
+    # A parameter that JSON does not have, such as a world inside of a world, is compared by its repr.
     return json.dumps(content, default=repr, allow_nan=False).encode() + b"\n"

@@ -3,6 +3,7 @@
 import json as json_format
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -12,7 +13,7 @@ from massart.errors import InvalidParameterError
 
 _FULL_WIDTH = 105  # of a terminal that has room for every column
 _SMALLEST_MARGIN = 1e-50
-_MOST_ROUNDS = 10**18  # nobody waits longer
+_MOST_ROUNDS = 10**18
 _EXCESS = 3  # the column for which a narrow terminal has no room
 _DEFAULT = "Theorem 7(e)"  # the bound of the default learner
 _LOWER = "Theorem 18(a)"
@@ -22,19 +23,25 @@ class _Bound(NamedTuple):
     who: str
     result: str
     value: Callable[[float, float, float], float]  # of noise rate, margin and rounds
-    proved: bool = True  # False: an order of growth whose constant nobody has named
+    proved: bool = True  # False: an order of growth with an unknown constant
     lower: bool = False  # of every learner, instead of an upper one
 
 
-class _Margins(NamedTuple):
-    """The margin that was given, and the one that counts for learners with an intercept (None: rows as they are)."""
+@dataclass(frozen=True)
+class Question:
+    """What is asked: the options of the command."""
 
-    given: float
-    with_constant: float | None
+    noise_rate: float
+    margin: float
+    rounds: float = 1e6
+    with_constant: float | None = None  # the margin of learners with an intercept; None: rows as they are
+    within: float = 0.05
+    confidence: float = 0.99
 
     @property
     def counts(self) -> float:
-        return self.given if self.with_constant is None else self.with_constant
+        """The margin that counts for learners with an intercept."""
+        return self.margin if self.with_constant is None else self.with_constant
 
 
 def bound(
@@ -69,56 +76,51 @@ def bound(
     massart bound --noise-rate .1 --margin .05 --rounds 1e6 --row-length 2
     """
     with reporting("massart bound"):
-        margins = _margins(margin, row_length, intercept_scaling)
-        lines = _lines(noise_rate, margins, rounds, within, confidence)
-        notes = _notes(lines, noise_rate, margins, rounds, within)
+        with_constant = _margin_with_constant(margin, row_length, intercept_scaling)
+        asked = Question(noise_rate, margin, rounds, with_constant, within, confidence)
+        lines = _lines(asked)
         if json:
-            typer.echo(json_format.dumps([_plain(line) for line in lines], indent=2, allow_nan=False))
+            typer.echo(json_format.dumps([_finite(line) for line in lines], indent=2, allow_nan=False))
         else:
-            _print(lines, notes, noise_rate, margins, rounds, within)
+            _print(asked, lines)
 
 
-def _margins(margin: float, row_length: float | None, intercept_scaling: float) -> _Margins:
+def _margin_with_constant(margin: float, row_length: float | None, intercept_scaling: float) -> float | None:
     from massart import theory
 
     theory.check_margin(margin)
-    if row_length is not None:
-        found = _Margins(margin, theory.scaled_margin(margin, row_length, intercept_scaling))
-        _check_size(found.counts)
-        return found
-    _check_size(margin)
-    if intercept_scaling != 1.0:
-        raise InvalidParameterError("--intercept-scaling counts with --row-length: pass the length of the shortest row")
-    return _Margins(margin, None)
-
-
-def _check_size(margin: float) -> None:
-    if margin < _SMALLEST_MARGIN:
+    scaled = None if row_length is None else theory.scaled_margin(margin, row_length, intercept_scaling)
+    counts = margin if scaled is None else scaled
+    if counts < _SMALLEST_MARGIN:
         raise InvalidParameterError(
-            f"the margin that counts is {margin:g}, and bounds of order 1 / margin^2 must stay finite: "
+            f"the margin that counts is {counts:g}, and bounds of order 1 / margin^2 must stay finite: "
             f"give one of at least {_SMALLEST_MARGIN:g}"
         )
+    if scaled is None and intercept_scaling != 1.0:
+        raise InvalidParameterError("--intercept-scaling counts with --row-length: pass the length of the shortest row")
+    return scaled
 
 
-def _default_grid(noise_rate: float, margins: _Margins) -> list[tuple[float, float]]:
+def _default_grid(asked: Question) -> list[tuple[float, float]]:
     """The experts of the default learner that have a bound here.
 
     With an intercept those with the smallest margin work on x, those with the largest on (x, 1).
     """
     from massart.learners.pool import MARGINS, NOISE_RATES
 
-    limits = dict.fromkeys(MARGINS, margins.given)
-    if margins.with_constant is not None:
-        limits = {min(MARGINS): margins.given, max(MARGINS): margins.with_constant}
+    limits = dict.fromkeys(MARGINS, asked.margin)
+    if asked.with_constant is not None:
+        limits = {min(MARGINS): asked.margin, max(MARGINS): asked.with_constant}
     return [
         (rate, gamma)
         for rate in NOISE_RATES
         for gamma, limit in limits.items()
-        if rate >= noise_rate and gamma <= limit
+        if rate >= asked.noise_rate and gamma <= limit
     ]
 
 
-def _bounds(margins: _Margins, confidence: float) -> list[_Bound]:
+def bounds(asked: Question) -> list[_Bound]:
+    """Every bound as a function of noise rate, margin and rounds; the last one is the lower bound."""
     from massart import theory
     from massart.learners.pool import MOST_EXPERTS
 
@@ -126,8 +128,7 @@ def _bounds(margins: _Margins, confidence: float) -> list[_Bound]:
 
     def default(noise_rate: float, margin: float, rounds: float) -> float:
         del margin  # the experts have two
-        grid = _default_grid(noise_rate, margins)
-        return theory.pool_mistake_bound(noise_rate, 1.0, rounds, grid, MOST_EXPERTS)
+        return theory.pool_mistake_bound(noise_rate, 1.0, rounds, _default_grid(asked), MOST_EXPERTS)
 
     def slack(noise_rate: float, margin: float, rounds: float) -> float:
         # Any slack gives a true bound; the tuned one is best to leading order, and is 0 without noise.
@@ -145,9 +146,9 @@ def _bounds(margins: _Margins, confidence: float) -> list[_Bound]:
         _Bound("FTRL, anytime", "Theorem 1(b)", theory.ftrl_mistake_bound),
         _Bound("AdaGrad-norm", "Theorem 1(c)", theory.adagrad_mistake_bound),
         _Bound(
-            f"FTRL, probability {confidence:g}",
+            f"FTRL, probability {asked.confidence:g}",
             "Theorem 4",
-            lambda p, m, t: theory.high_probability_mistake_bound(p, m, t, confidence),
+            lambda p, m, t: theory.high_probability_mistake_bound(p, m, t, asked.confidence),
         ),
         _Bound("default learner", _DEFAULT, default),
         _Bound("slack, AdaGrad-norm", "Theorem 2", slack),
@@ -163,62 +164,57 @@ def _bounds(margins: _Margins, confidence: float) -> list[_Bound]:
         _Bound(
             "any learner: at least",
             _LOWER,
-            lambda p, m, t: theory.lower_mistake_bound_at(p, margins.given, t),
+            lambda p, m, t: theory.lower_mistake_bound_at(p, asked.margin, t),
             lower=True,
         ),
     ]
 
 
-def _lines(
-    noise_rate: float, margins: _Margins, rounds: float, within: float, confidence: float
-) -> list[dict[str, Any]]:
+def _lines(asked: Question) -> list[dict[str, Any]]:
     from massart import theory
 
-    theory.check_noise_rate(noise_rate)
-    theory.check_rounds(rounds, smallest=1.0)
-    theory.check_positive("within", within)
-    theory.check_confidence(confidence)
-    lines = []
-    for one in _bounds(margins, confidence):
-        line: dict[str, Any] = {"learner": one.who, "result": one.result, "proved": one.proved, "lower": one.lower}
-        line["margin"] = margins.given if one.lower else margins.counts
-        try:
-            mistakes = one.value(noise_rate, margins.counts, rounds)
-        except InvalidParameterError as error:  # outside the default learner's grid
-            lines.append(line | {"mistakes": None, "why": str(error)})
-            continue
-        line["mistakes"] = mistakes
-        line["excess"] = mistakes - noise_rate * rounds
-        line["per_round"] = mistakes / rounds
-        if not one.lower:
-            line["rounds_to_beat_a_coin"] = _rounds_until(one.value, noise_rate, margins.counts, 0.5 - noise_rate)
-            line["rounds_to_come_within"] = _rounds_until(one.value, noise_rate, margins.counts, within)
-        lines.append(line)
-    return lines
+    theory.check_noise_rate(asked.noise_rate)
+    theory.check_rounds(asked.rounds, smallest=1.0)
+    theory.check_positive("within", asked.within)
+    theory.check_confidence(asked.confidence)
+    return [_line(asked, one) for one in bounds(asked)]
 
 
-def _rounds_until(
-    mistake_bound: Callable[[float, float, float], float], noise_rate: float, margin: float, tolerance: float
-) -> int | None:
+def _line(asked: Question, one: _Bound) -> dict[str, Any]:
+    line: dict[str, Any] = {"learner": one.who, "result": one.result, "proved": one.proved, "lower": one.lower}
+    line["margin"] = asked.margin if one.lower else asked.counts
+    try:
+        mistakes = one.value(asked.noise_rate, asked.counts, asked.rounds)
+    except InvalidParameterError as error:  # outside the default learner's grid
+        return line | {"mistakes": None, "why": str(error)}
+    line["mistakes"] = mistakes
+    line["excess"] = mistakes - asked.noise_rate * asked.rounds
+    line["per_round"] = mistakes / asked.rounds
+    if not one.lower:
+        line["rounds_to_beat_a_coin"] = _rounds_until(asked, one, 0.5 - asked.noise_rate)
+        line["rounds_to_come_within"] = _rounds_until(asked, one, asked.within)
+    return line
+
+
+def _rounds_until(asked: Question, one: _Bound, tolerance: float) -> int | None:
     """The rounds from which on the bound is within `tolerance` of the noise rate; None if that takes for ever."""
     from massart import theory
 
-    if mistake_bound(noise_rate, margin, _MOST_ROUNDS) > (noise_rate + tolerance) * _MOST_ROUNDS:
+    noise_rate, margin = asked.noise_rate, asked.counts
+    if one.value(noise_rate, margin, _MOST_ROUNDS) > (noise_rate + tolerance) * _MOST_ROUNDS:
         return None
-    return theory.rounds_until(mistake_bound, noise_rate, margin, tolerance)
+    return theory.rounds_until(one.value, noise_rate, margin, tolerance)
 
 
-def _notes(
-    lines: list[dict[str, Any]], noise_rate: float, margins: _Margins, rounds: float, within: float
-) -> list[str]:
+def _notes(asked: Question, lines: list[dict[str, Any]]) -> list[str]:
     from massart import theory
 
     by = {line["result"]: line for line in lines}
-    error = theory.online_to_batch_error(noise_rate, margins.counts, rounds)
-    price = theory.corruption_penalty(noise_rate, margins.counts, 1.0)
+    error = theory.online_to_batch_error(asked.noise_rate, asked.counts, asked.rounds)
+    price = theory.corruption_penalty(asked.noise_rate, asked.counts, 1.0)
     return [
-        _default_note(by, noise_rate, margins, within),
-        _lower_note(margins.given, rounds),
+        _default_note(asked, by[_DEFAULT], by["Theorem 1(b)"]),
+        _lower_note(asked.margin, asked.rounds),
         f"Offline, a random one of the fixed step's iterates errs on at most {min(1.0, error):.4f} of new rows "
         f"(Theorem 6). Each round that breaks the assumptions costs FTRL at most {price:,.1f} mistakes, and a "
         "lower-order term (Theorem 5).",
@@ -226,11 +222,11 @@ def _notes(
     ]
 
 
-def _default_note(by: dict[str, dict[str, Any]], noise_rate: float, margins: _Margins, within: float) -> str:
+def _default_note(asked: Question, line: dict[str, Any], known: dict[str, Any]) -> str:
     """Why the default learner's bound is what it is, or is missing, and from when on it says anything."""
     from massart.learners.pool import MARGINS, NOISE_RATES
 
-    line, known = by[_DEFAULT], by["Theorem 1(b)"]
+    noise_rate = asked.noise_rate
     if line["mistakes"] is None:
         if noise_rate > max(NOISE_RATES):
             why = f"its grid of noise rates ends at {max(NOISE_RATES):g}"
@@ -240,12 +236,12 @@ def _default_note(by: dict[str, dict[str, Any]], noise_rate: float, margins: _Ma
             f"* The default learner has no bound here: {why}. A learner to which the noise rate and the margin are "
             f"passed has that of Theorem 1(b), which {_says_something(known)}."
         )
-    rate = min(rate for rate, _ in _default_grid(noise_rate, margins))
+    rate = min(rate for rate, _ in _default_grid(asked))
     start = f"The default learner's bound starts from the next noise rate of its grid, {rate:g}"
     if rate == noise_rate:
         start = f"The default learner's bound starts from the noise rate {rate:g}, which its grid holds"
     elif line["rounds_to_come_within"] is None:
-        start = f"* {start}, and so it never comes within {within:g} of {noise_rate:g}"
+        start = f"* {start}, and so it never comes within {asked.within:g} of {noise_rate:g}"
     return f"{start}. It {_says_something(line)}."
 
 
@@ -272,18 +268,18 @@ def _lower_note(margin: float, rounds: float) -> str:
     )
 
 
-def _print(
-    lines: list[dict[str, Any]], notes: list[str], noise_rate: float, margins: _Margins, rounds: float, within: float
-) -> None:
+def _print(asked: Question, lines: list[dict[str, Any]]) -> None:
     from rich import box
     from rich.table import Table
 
     console = plain_console()
     full = console.width >= _FULL_WIDTH
-    console.print(f"Mistakes in {rounds:,.0f} rounds at most, noise rate {noise_rate:g}, margin {margins.given:g}")
-    if margins.with_constant is not None:
+    console.print(
+        f"Mistakes in {asked.rounds:,.0f} rounds at most, noise rate {asked.noise_rate:g}, margin {asked.margin:g}"
+    )
+    if asked.with_constant is not None:
         console.print(
-            f"With an intercept the margin that counts is {margins.with_constant:.4g}: that of the rows (x, constant) "
+            f"With an intercept the margin that counts is {asked.with_constant:.4g}: that of the rows (x, constant) "
             "scaled to norm 1 (Theorem 15). The default learner also has experts without the constant."
         )
     else:
@@ -293,19 +289,19 @@ def _print(
     table = Table(header_style="bold", pad_edge=full, collapse_padding=not full)
     table.box = box.HEAVY_HEAD if full else box.SIMPLE_HEAD
     heads = ["learner", "by", "mistakes", "over\nnoise", "per\nround", "says\nsomething\nfrom"]
-    for index, head in enumerate([*heads, f"within\n{within:g} of\nnoise from"]):
+    for index, head in enumerate([*heads, f"within\n{asked.within:g} of\nnoise from"]):
         if full or index != _EXCESS:
             table.add_column(head, justify="left" if index < 2 else "right", no_wrap=True)
     for line in lines:
         if line["lower"]:
             table.add_section()
-        cells = [line["learner"], line["result"], *_cells(line, rounds, 10**12 if full else 10**8)]
+        cells = [line["learner"], line["result"], *_cells(line, asked.rounds, 10**12 if full else 10**8)]
         if not full:
             del cells[_EXCESS]
             cells[1] = cells[1].removeprefix("Theorem ")
         table.add_row(*cells)
     console.print(table)
-    for words in notes:
+    for words in _notes(asked, lines):
         console.print(words)
 
 
@@ -322,7 +318,7 @@ def _cells(line: dict[str, Any], rounds: float, longest: float) -> list[str]:
     return [*short, f"{line['per_round']:.4f}", *when]
 
 
-def _plain(line: dict[str, Any]) -> dict[str, Any]:
+def _finite(line: dict[str, Any]) -> dict[str, Any]:
     """The same with None for numbers that JSON does not have."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in line.items()

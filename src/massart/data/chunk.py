@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from massart.data.row_errors import RowError
 from massart.errors import InvalidParameterError
-from massart.kernels.parsing.crossing import cross_rows
+from massart.kernels.parsing.hashing import cross_rows
 from massart.kernels.parsing.row_errors import LARGEST
 
 __all__ = ["Chunk", "Position", "RowError", "check_crossings", "crossed", "crossed_whole"]

@@ -25,7 +25,7 @@ __all__ = ["MOST_ROWS", "column_names", "find_names", "named_rows"]
 
 MOST_ROWS: Final = 200_000  # that are looked at
 _MOST_NAMES: Final = 5  # of one column
-_FNV: Final = np.uint32(16777619)  # as in kernels/parsing/crossing.py
+_FNV: Final = np.uint32(16777619)  # as in kernels/parsing/hashing.py
 _KEPT: Final = 1 << 18  # hashes that are remembered
 _LONG: Final = 64  # bytes of a name whose hash is not
 _ROWS: Final = 64  # of which Python objects are made at once

@@ -20,7 +20,7 @@ from massart.data.formats.labels import as_bytes
 from massart.data.row_errors import sentence
 from massart.data.schema import Schema
 from massart.kernels.parsing import row_errors as codes
-from massart.kernels.parsing.murmur import vw_hash
+from massart.kernels.parsing.hashing import vw_hash
 
 __all__ = ["TOO_DEEP", "FeatureError", "FeatureHasher", "Pairs", "name_hash"]
 

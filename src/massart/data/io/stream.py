@@ -87,6 +87,26 @@ class Stored:
                 raise
         return bytes(buffer[:filled])
 
+    def some(self) -> bytes:
+        """A few bytes, as many as there are now, at least one; none at the end or before an error."""
+        # As many as a buffered file reads at once: else `readinto1` of a larger view would wait for bytes after them.
+        buffer = bytearray(io.DEFAULT_BUFFER_SIZE)
+        try:
+            return bytes(buffer[: self.readinto(memoryview(buffer))])
+        except InvalidDataError:
+            return b""
+
+    def unread(self, data: bytes) -> None:
+        """Hand these bytes out again before all others."""
+        self._lead = data + self._lead
+
+    def ready(self) -> bool:
+        """Whether bytes of a pipe, or its end, are there now."""
+        try:
+            return bool(self._lead) or bool(select.select([self._file], [], [], 0)[0])
+        except (OSError, ValueError, TypeError):  # nothing that the system can wait for
+            return False
+
     def peek(self, size: int) -> bytes:
         """The next bytes, which stay where they are."""
         self._lead = self.read(size) + self._lead
@@ -111,7 +131,12 @@ class Stream(io.RawIOBase):
 
     def __init__(self, stored: Stored) -> None:
         self.stored = stored
-        self.compression = _compression_of(stored.peek(10))
+        start = b""
+        # No more than needed: a pipe may bring the next row only when the first one has been answered.
+        while len(start) < 10 and _may_be_compressed(start) and (more := stored.some()):
+            start += more
+        stored.unread(start)
+        self.compression = _compression_of(start)
         self._pieces = decompressed(self.compression, stored) if self.compression else None
         self._piece = memoryview(b"")  # decompressed, not yet handed out
         self._made = 0  # decompressed bytes so far
@@ -132,6 +157,10 @@ class Stream(io.RawIOBase):
             self._piece = self._piece[count:]
             return count
         return self.stored.readinto(view)
+
+    def ready(self) -> bool:
+        """Whether `readinto` would not wait."""
+        return bool(self._piece) or self.stored.ready()
 
     def _next_piece(self) -> None:
         if self._error is not None:
@@ -197,6 +226,13 @@ def _compression_of(start: bytes) -> str | None:
     if re.match(rb"BZh[1-9]", start) and any(magic.startswith(start[4:10]) for magic in _BZ2_STARTS):
         return "bz2"
     return None
+
+
+def _may_be_compressed(start: bytes) -> bool:
+    """Whether more bytes are needed to know: fewer than ten that a compressed file may begin with."""
+    skippable = len(start) > 0 and start[0] & 0xF0 == _ZSTD_SKIPPABLE & 0xF0
+    magics = (b"\x1f\x8b", _ZSTD_MAGIC.to_bytes(4, "little"), b"BZh", start[:1] + b"\x2a\x4d\x18" if skippable else b"")
+    return any(magic and magic.startswith(start[: len(magic)]) for magic in magics)
 
 
 def decompressed(compression: str, stored: Stored) -> Iterator[bytes]:
