@@ -142,7 +142,7 @@ def shrunk(given: Input, differs: Callable[[Input], bool]) -> Input:
 
 
 def _corpus(parts: Iterable[int], count: int, step: int, go_on: Callable[[], bool]) -> Iterator[tuple[int, int, Input]]:
-    """The first inputs of each part; then, as long as told, of seeds that no other part has."""
+    """The first inputs of each part; then, as long as wanted, of seeds that no other part has."""
     parts = list(parts)
     while True:
         for seed in parts:
