@@ -16,7 +16,7 @@ from massart.data.io.sources import Source, find_sources
 from massart.data.reader import Reader
 from massart.data.schema import TEXTS, Schema
 from massart.errors import InvalidDataError
-from massart.files import OutputLock, check_place, is_special
+from massart.files import OutputLock, check_place, is_special, move_into
 from massart.training.ahead import Ahead
 from massart.training.chunk_trainer import check_width, row_errors, scores_of
 from massart.training.progress import Callbacks
@@ -227,9 +227,10 @@ class PredictionFile:
     def finish(self) -> None:
         """Give it its name."""
         with self._sentence():
-            self._file.close()
-            if self.partial != self.path:
-                self.partial.replace(self.path)
+            if self.partial == self.path:
+                self._file.close()
+            else:
+                move_into(self._file, self.partial, self.path)
         self._lock.release()
 
     def abandon(self, *, whole: bool = False) -> None:
