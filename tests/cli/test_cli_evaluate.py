@@ -70,7 +70,7 @@ def test_some_estimators_and_intervals_with_a_range(log):
         (["--estimator", "magic"], "estimator 'magic' is none of"),
         (["--estimator", ","], "no estimator is named"),
         (["--interval", "magic"], "interval 'magic' is none of"),
-        (["--confidence", "95"], "confidence must satisfy"),
+        (["--confidence", "95"], "confidence=95.0: give a number between 0 and 1"),
         (["--format", "xml"], "`--format xml`: choose one of auto, vw"),
         (["--format", "csv"], "line 1, line: it does not name the fields arm"),
         (["--format", "jsonl"], "line 1, column 2: not JSON"),
