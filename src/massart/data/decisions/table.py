@@ -15,7 +15,8 @@ from scipy import sparse
 
 from massart.data.limits import LARGEST_IN_LOG, MOST_ARMS, SMALLEST_IN_LOG
 from massart.errors import InvalidDataError
-from massart.kernels.door import check_form, checked_csr
+from massart.kernels.door import checked_csr
+from massart.kernels.forms import check_form
 
 __all__ = ["Decision", "DecisionBatch", "FloatArray"]
 
