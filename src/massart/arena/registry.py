@@ -226,7 +226,7 @@ def _policy(name: str, description: str, **options: float) -> Recipe:
 
 def _peer_learner(name: str, package: str, module: str, description: str) -> Recipe:
     def build(known: Known) -> Any:
-        return _class(f"{_REFERENCE}.{module}", "build_learner")(name, known.dimension, known.seed)
+        return _class(f"{_REFERENCE}.{module}", "build_learner")(name, known.dimension)
 
     return Recipe(build, description, package=package)
 

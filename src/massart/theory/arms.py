@@ -163,7 +163,7 @@ def exploration_rate(
 ) -> float:
     """Theorem 10 of docs/theory.md: min(1, (c M sqrt(k/(k-1)) / (2 margin gap sqrt(T)))^(2/3)).
 
-    `constant` is the c of the optimiser's promise R <= c sqrt(sum ||g||^2): sqrt(2) for Theorem 1(b).
+    `constant` is the c of the optimiser's regret bound R <= c sqrt(sum ||g||^2): sqrt(2) for Theorem 1(b).
 
     >>> round(exploration_rate(arms=5, gap=0.1, margin=0.1, reward_width=1.0, rounds=10**6), 3)
     0.184

@@ -116,7 +116,7 @@ def check_experts(experts: float) -> int:
     >>> check_experts(40)
     40
     """
-    return _count("experts", experts, 1, "A pool needs somebody to follow.")
+    return _count("experts", experts, 1, "A pool needs at least one expert.")
 
 
 def check_arms(arms: float) -> int:

@@ -126,7 +126,7 @@ def black_box_slack(noise_rate: float, margin: float, rounds: float, constant: f
     """Theorem 3 of docs/theory.md: the slack that minimises `black_box_mistake_bound`, clipped to its range.
 
     min(D, (16 c^2 D (1 - noise_rate)^2 / (margin^2 T))^(1/3)),  D = 1 - 2 noise_rate;
-    `constant` is the c of the optimiser's promise R <= c sqrt(sum ||g||^2).
+    `constant` is the c of the optimiser's regret bound R <= c sqrt(sum ||g||^2).
 
     >>> round(black_box_slack(noise_rate=0.1, margin=0.05, rounds=10**6, constant=1.0), 4)
     0.1607

@@ -34,10 +34,10 @@ Kernel = tuple[Callable[..., int], tuple[Any, ...]]  # the compiled choice and i
 
 
 class AdaptiveWorld(HalfspaceWorld):
-    """A world that chooses its row, and whether to lie about it, by looking at the learner's weights.
+    """A world that chooses its row, and whether its label may be flipped, by looking at the learner's weights.
 
     The target is `e2` and each round carries a fresh random sign on row and label together. The label
-    is drawn from the world's own generator and never sees the learner's coins.
+    is drawn from the world's own generator, whatever random numbers the learner uses.
     """
 
     adaptive = True

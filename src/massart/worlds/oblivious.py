@@ -30,7 +30,7 @@ class RandomNoise(HalfspaceWorld, ObliviousWorld):
     name, letter = "random-noise", "E0"
     description = (
         "Rows spread over the whole sphere, each label flipped with the same probability. Only learners "
-        "that take every mistake at its word, the perceptron and its kin, do badly here."
+        "that correct every mistake in full, such as the perceptron, do badly here."
     )
     limits = Limits(noise_rate=0.1, margin=0.1)
 
@@ -55,13 +55,13 @@ class RandomNoise(HalfspaceWorld, ObliviousWorld):
 
 
 class OrthogonalCoins(HalfspaceWorld, ObliviousWorld):
-    """The stream of Theorem 18 (lower bound): D = 1 / margin^2 orthogonal rows in turn, each with a coin of its own.
+    """The stream of Theorem 18 (lower bound): D = 1 / margin^2 orthogonal rows in turn, each with a sign of its own.
 
         target = margin * (+-e1 +- ... +- eD)    signs drawn once, from the seed
         row of round t = e_i, i = t mod D        with a fresh sign on row and label together
 
     Every label is flipped at the same rate. What is seen of one row says nothing about another, so
-    nobody does better than the majority of the labels seen at each row. The default noise rate is the
+    no learner does better than the majority of the labels seen at each row. The default noise rate is the
     hardest there is for 400 visits of each row: 0.5 - 0.625 / sqrt(400).
 
     `margin` must be one over the square root of a whole number, which is the number of rows; without it,
@@ -191,7 +191,7 @@ def _base(
     base: "str | ObliviousWorld", noise_rate: float | None, margin: float | None, dimension: int | None, seed: Seed
 ) -> ObliviousWorld:
     if isinstance(base, str):
-        from massart.worlds.registry import make  # noqa: PLC0415 - the registry knows this world, too
+        from massart.worlds.registry import make  # noqa: PLC0415 - the registry imports this module
 
         made = make(base, noise_rate=noise_rate, margin=margin, dimension=dimension, seed=seed)
     else:

@@ -88,7 +88,7 @@ class MaskedMargin(PlaneWorld):
     name, letter = "masked-margin", "E1"
     description = (
         "Clean rows whose evidence is a short vector masked by random directions, beside noisy rows with a "
-        "large one. Steps that grow with the score learn from the loud rows and are slow to learn the masked."
+        "large one. Steps that grow with the score learn from the noisy rows and are slow to learn the masked."
     )
     limits = Limits(0.1, 0.045, largest_margin=0.05, reason="its point G lies 0.05 from the boundary")
 
@@ -210,7 +210,7 @@ class TwoPhases(SacrificedMinority):
     name, letter = "two-phases", "E5"
     description = (
         "Half a stream of long rows, then half a stream of short ones the first half never showed. "
-        "Learners with decaying steps or growing confidence take very long to change their mind."
+        "Learners with decaying steps or growing confidence take very long to adapt."
     )
     _shares = (0.24, 0.26, 0.5)
 
@@ -225,7 +225,7 @@ class FixedPair(PlaneWorld):
         A = (sqrt(1 - margin^2), margin)     mass .5
         B = (-sqrt(1 - margin^2), margin)    mass .5
 
-    A learner that corrects every mistake in full forgets what the other row taught it.
+    A learner that corrects every mistake in full undoes what it learned from the other row.
 
     >>> world = FixedPair()
     >>> world.noise_rate, world.margin, world.bayes_error
