@@ -30,8 +30,8 @@ Where this differs from the paper's box, and why (numbers as in docs/paper-to-co
    (rule[NEGATIVE], rule[POSITIVE]), multiply it; eta is then that of Theorem 13.
 5. LINEAR, SPREAD, INVERSE and FIRST feed the certificate (Theorems 12 and 16). No step reads them.
 
-State is plain arrays, to be cached, copied, saved and compared bit for bit; each place has a name, of which the compiler
-makes a constant. (A NumPy record as an argument would make a call for one row six times as long.) No `fastmath` flag
+State is plain arrays, to be cached, copied, saved and compared bit for bit; places have names, of which the compiler
+makes constants. (A NumPy record as an argument would make a call for one row six times as long.) No `fastmath` flag
 lets the compiler add up in another order than the columns' (the first few and the others side by side): a dense row,
 its CSR form, the row alone and the row with columns of zeros after it give the same bits. They have to, for w.x = 0 is
 a cliff: one rounding that differs decides a prediction later.
