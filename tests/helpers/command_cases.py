@@ -68,7 +68,7 @@ def trained(data, model, **settings):
 
 
 def stopped_training(data, model, looks=1, **settings):
-    """A checkpoint: the training had learned some chunks when it was told to stop."""
+    """A checkpoint: the training had learned some chunks when it was stopped."""
     found = open_training([str(data)], Settings(**settings), model=model, stopped=After(looks)).run()
     assert found.checkpoint is not None
     return Path(found.checkpoint)

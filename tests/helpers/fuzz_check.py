@@ -16,7 +16,7 @@ import text_reference
 from bounds import require_bounds_checking
 from fuzz_corpus import Input, inputs
 
-from massart.data.formats.text_format import parse_block, parse_codes
+from massart.data.formats.text import parse_block, parse_codes
 from massart.data.schema import Schema
 
 ROOM = 1 << 20  # bytes between the fences
@@ -142,7 +142,7 @@ def shrunk(given: Input, differs: Callable[[Input], bool]) -> Input:
 
 
 def _corpus(parts: Iterable[int], count: int, step: int, go_on: Callable[[], bool]) -> Iterator[tuple[int, int, Input]]:
-    """The first inputs of each part; then, as long as told, of seeds that no other part has."""
+    """The first inputs of each part; then, as long as wanted, of seeds that no other part has."""
     parts = list(parts)
     while True:
         for seed in parts:

@@ -61,7 +61,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def default_signals_for_children() -> None:
-    """Let processes started from here hear the signals that this one was told to ignore.
+    """Let processes started from here receive the signals that this one ignores.
 
     A background job of a shell, and what nohup starts, finds SIGINT or SIGHUP ignored, and passes that on to all that
     it starts. A handler that does nothing ignores them as well, but is not passed on. A mask is passed on, too; and

@@ -27,7 +27,7 @@ MODELS = {
     "halfspace": lambda: Halfspace(3, 0.1, 0.1),
     "pool": lambda: Pool(3),
     "drifting": lambda: Drifting(3, 20),
-    "told": lambda: MassartClassifier(0.1, 0.1),
+    "known": lambda: MassartClassifier(0.1, 0.1),
     "default": lambda: MassartClassifier(random_state=0),
     "forgetting": lambda: MassartClassifier(horizon=20, random_state=0),
 }

@@ -94,11 +94,11 @@ def test_columns_are_added_while_others_learn(kind):
     assert own.positive_weight == 2 * np.count_nonzero(Y > 0)
 
 
-@pytest.mark.parametrize("told", [{"noise_rate": 0.1, "margin": 0.1}, {}, {"horizon": 100.0}], ids=str)
+@pytest.mark.parametrize("options", [{"noise_rate": 0.1, "margin": 0.1}, {}, {"horizon": 100.0}], ids=str)
 @pytest.mark.parametrize("classes", [2, 3])
-def test_partial_fit_from_many_threads(told, classes, tmp_path):
+def test_partial_fit_from_many_threads(options, classes, tmp_path):
     labels = np.arange(ROWS) % classes
-    model = MassartClassifier(random_state=0, **told)
+    model = MassartClassifier(random_state=0, **options)
 
     def learn():
         for _ in range(10):

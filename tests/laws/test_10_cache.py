@@ -236,13 +236,13 @@ def test_who_may_own_and_write():
     def verdict(mode, uid, gid=12345, group_may=False):
         return _others_can_write(os.stat_result((mode, 0, 0, 1, uid, gid, 0, 0, 0, 0)), group_may)
 
-    stranger = 54321
+    another = 54321
     for uid in {0, os.geteuid(), Path(massart.__file__).stat().st_uid}:
         assert verdict(0o755, uid) == ""
         assert verdict(0o775, uid) == "can be written by a group (number 12345)"
         assert verdict(0o775, uid, group_may=True) == ""
         assert verdict(0o757, uid, group_may=True) == "can be written by all users"
-    assert verdict(0o700, stranger, group_may=True) == "belongs to another user (number 54321)"
+    assert verdict(0o700, another, group_may=True) == "belongs to another user (number 54321)"
 
 
 # Freshness.
@@ -363,10 +363,10 @@ def test_the_first_training_says_that_it_compiles_and_counts_it_apart(tmp_path):
     words = "massart train: compiling, once per machine (usually 1 to 60 s)"
     assert first.stderr.splitlines().count(words) == 1
     assert "compiling" not in second.stderr
-    told, again = json.loads(first.stdout), json.loads(second.stdout)
-    assert again["compiling_seconds"] == 0.0
-    assert 0.0 < told["compiling_seconds"] < told["seconds"]
-    for summary in (told, again):
+    cold, warm = json.loads(first.stdout), json.loads(second.stdout)
+    assert warm["compiling_seconds"] == 0.0
+    assert 0.0 < cold["compiling_seconds"] < cold["seconds"]
+    for summary in (cold, warm):
         learning = summary["seconds"] - summary["compiling_seconds"]
         assert summary["rows_per_second"] * learning == pytest.approx(1000, rel=1e-9)
 

@@ -218,12 +218,12 @@ def test_a_header_whose_checksums_are_right_and_whose_fields_are_not(kinds, tmp_
         write_forged(model, parts, forged)
         command = every[number // EVERY % len(every)]
         found = massart(*command)
-        told = (command[0], place, value, found.output)
-        assert found.exit_code in (0, 2), told
-        assert "\x1b" not in found.output, told
+        facts = (command[0], place, value, found.output)
+        assert found.exit_code in (0, 2), facts
+        assert "\x1b" not in found.output, facts
         if found.exit_code:
-            assert found.stdout == "", told
-            assert found.stderr.count("\n") == 1, told
+            assert found.stdout == "", facts
+            assert found.stderr.count("\n") == 1, facts
         codes.add(found.exit_code)
     assert codes == {0, 2}
 

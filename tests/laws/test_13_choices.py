@@ -81,15 +81,15 @@ def test_forked_processes_are_copies_with_identities_and_draws_of_their_own():
         if not child:
             bandit.learn(waiting, 1.0)  # what waited can be learned there
             found = [[life.choose(np.ones((ARMS, D))) for _ in range(60)] for life in lives]
-            told = [[choice.identity for life in found for choice in life], [choice.arm for choice in found[0]]]
-            os.write(writing, json.dumps(told).encode())
+            seen = [[choice.identity for life in found for choice in life], [choice.arm for choice in found[0]]]
+            os.write(writing, json.dumps(seen).encode())
             os._exit(0)
         os.close(writing)
         with os.fdopen(reading) as answer:
             made.append(json.load(answer))
         assert os.waitpid(child, 0)[1] == 0
     made[0] = [[life.choose(np.ones((ARMS, D))).identity for life in lives for _ in range(60)], []]
-    identities = [identity for told, _ in made for identity in told]
+    identities = [identity for seen, _ in made for identity in seen]
     assert len(set(identities)) == len(identities) == 5 * 60 * len(lives)
     assert len({tuple(arms) for _, arms in made}) == 5  # equal arms, 60 times
 
@@ -323,17 +323,17 @@ def test_a_compact_choice_is_small():
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
 def test_a_choice_that_waits_too_long_teaches_the_default_reward(kind, form, tmp_path):
     """By the same bits as `expire` at that moment; also if the bandit was saved in between."""
-    timed, told = (trained(kind, default_reward=0.25, **more) for more in ({"expire_after": 5}, {}))
+    timed, manual = (trained(kind, default_reward=0.25, **more) for more in ({"expire_after": 5}, {}))
     rng, waiting = np.random.default_rng(2), []
     for n in range(40):
         X = form(arms(rng))
         choice = timed.choose(X)
-        waiting.append(told.choose(X))
+        waiting.append(manual.choose(X))
         assert choice.arm == waiting[-1].arm
         if n >= 5:
-            told.expire(waiting[n - 5])
-        assert timed.pending == told.pending == min(n + 1, 5)
-        assert memory(timed) == memory(told)
+            manual.expire(waiting[n - 5])
+        assert timed.pending == manual.pending == min(n + 1, 5)
+        assert memory(timed) == memory(manual)
         if n == 20:
             timed = saved(timed, tmp_path / "m")
             timed.reseed(0)

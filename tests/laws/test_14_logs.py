@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from massart.cli.main import app
 from massart.data import Decision, DecisionBatch, DecisionLog, write_decisions
-from massart.data.limits import LARGEST_IN_LOG, SMALLEST_IN_LOG
+from massart.data.row_errors import LARGEST_IN_LOG, SMALLEST_IN_LOG
 from massart.errors import InvalidDataError
 from massart.evaluation import evaluate
 
@@ -71,8 +71,8 @@ def test_a_log_without_event_ids_that_is_in_it_twice_is_told(tmp_path, discrete)
     once = list(decisions(400, discrete=discrete))
     found = evaluate(written(tmp_path, [*once, *once]), "uniform", estimators=["ips"])
     # Contexts that come again and again are no repeats: of those, only a log of other contexts can tell.
-    told = any("repeat an earlier one in every number (line 401 repeats line 1, " in w for w in found.warnings)
-    assert told != discrete
+    warned = any("repeat an earlier one in every number (line 401 repeats line 1, " in w for w in found.warnings)
+    assert warned != discrete
 
 
 def test_honest_logs_are_not_suspected():

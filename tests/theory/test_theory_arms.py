@@ -45,8 +45,8 @@ def test_pairs_turn_regret_into_lift():
             z = contexts[a] - contexts[j]
             g += 0.5 * (gap - (rewards[a] - rewards[j])) * z / (abs(w @ z) + margin) if j != a else 0.0
         lift = rewards[a] - rewards.mean()
-        promised = theory.lift_from_regret(arms, gap, 1, max(0.0, g @ (w - target)))
-        assert lift >= promised - 1e-9
+        guaranteed = theory.lift_from_regret(arms, gap, 1, max(0.0, g @ (w - target)))
+        assert lift >= guaranteed - 1e-9
         assert 2 / arms * (g @ (w - target)) >= theory.guaranteed_lift(arms, gap, 1) - lift - 1e-9
         cap = theory.full_information_gradient_cap(arms, gap, margin, 1.0)
         assert np.linalg.norm(g) <= cap + 1e-9
@@ -70,8 +70,8 @@ def test_pairs_with_slack_and_the_sharp_floor():
         lift = rewards[a] - rewards.mean()
         assert lift >= (arms - 1) / arms * (gap - slack) - 2 / arms * regret - 1e-9
         paid = max(0.0, regret)
-        promised = theory.slack_lift_from_regret(arms, gap, slack, 1, paid)
-        assert promised == pytest.approx((arms - 1) / arms * (gap - slack) - 2 / arms * paid)
+        guaranteed = theory.slack_lift_from_regret(arms, gap, slack, 1, paid)
+        assert guaranteed == pytest.approx((arms - 1) / arms * (gap - slack) - 2 / arms * paid)
     gap, slack, margin, u = 0.3, 0.1, 0.2, 0.05
 
     def surplus(floor):  # two arms, the learner wrong at the margin, E y = -gap

@@ -63,7 +63,7 @@ class Registry:
         nothing: str,
     ) -> None:
         self.noun = noun  # "learner" or "policy"
-        self.default = tuple(default)  # who races if nobody is named
+        self.default = tuple(default)  # who races if none is named
         self._recipes = dict(recipes)
         self._peers = tuple(peers)  # the group of this name
         self._aliases = dict(aliases)  # other names that `make` takes
@@ -188,8 +188,8 @@ def _class(module: str, name: str) -> Any:
 
 def _halfspace(*, horizon: bool = False, **how: str) -> Callable[[Known], Any]:
     def build(known: Known) -> Any:
-        told = (known.dimension, known.noise_rate, known.margin, known.horizon if horizon else None)
-        return _class("massart.learners.halfspace", "Halfspace")(*told, fit_intercept=False, normalize=False, **how)
+        given = (known.dimension, known.noise_rate, known.margin, known.horizon if horizon else None)
+        return _class("massart.learners.halfspace", "Halfspace")(*given, fit_intercept=False, normalize=False, **how)
 
     return build
 

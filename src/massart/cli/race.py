@@ -51,6 +51,7 @@ def race(
         typer.Option(
             "--learner",
             "-l",
+            metavar="NAME",
             help="A learner by name, once for each or with commas. Groups: default (if none is named), peers (other "
             "packages' learners, as far as installed), all.",
         ),
