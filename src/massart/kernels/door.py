@@ -25,8 +25,10 @@ _LONGEST = 1e154  # that a row may be which is scaled to norm 1: its square stay
 
 
 def _floats(a: NDArray[Any]) -> NDArray[Any]:
+    if a.dtype in _FLOATS:
+        return a
     with np.errstate(over="ignore"):  # of numbers longer than 64 bits: infinity is refused
-        return a if a.dtype in _FLOATS else a.astype(np.float64)
+        return a.astype(np.float64)
 
 
 def _frozen(a: NDArray[Any]) -> NDArray[Any]:
