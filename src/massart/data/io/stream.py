@@ -1,6 +1,6 @@
 """The bytes of a file as they are stored and, decompressed, as they are read: plain, gzip, zstd or bz2.
 
-Compression is recognised by the first bytes. Damage is reported when it is reached: all but the last 64 kB of what
+Compression is recognised by the first bytes. Damage is reported when it is reached: all but the last 4 kB of what
 can be decompressed before it are handed out first.
 """
 
@@ -17,9 +17,11 @@ from massart.errors import InvalidDataError, MassartError
 
 __all__ = ["MissingZstandardError", "Stored", "Stream", "decompressed", "zstandard_module"]
 
-_INPUT: Final = 1 << 16  # compressed bytes that are read at once
-_OUTPUT: Final = 1 << 16  # decompressed bytes that are made at once; zlib loses those of the call that meets damage
-_BZ2_OUTPUT: Final = 1 << 12  # smaller, since bz2 is slower
+_INPUT: Final = 1 << 18  # compressed bytes that are read at once
+_OUTPUT: Final = 1 << 20  # decompressed bytes that are made at once
+_STEP: Final = (
+    1 << 12
+)  # the same before damage, and of bz2: libraries drop what they made in the call that meets it
 _BZ2_STARTS: Final = (bytes.fromhex("314159265359"), bytes.fromhex("177245385090"))  # a block; the end of no blocks
 _ZSTD_MAGIC: Final = 0xFD2FB528
 _ZSTD_SKIPPABLE: Final = 0x184D2A50  # and the fifteen numbers after it
@@ -245,10 +247,11 @@ def _gunzip(stored: Stored) -> Iterator[bytes]:
     while data:
         inflater = zlib.decompressobj(wbits=31)
         while not inflater.eof:
+            before = inflater.copy()  # 40 KB, for a second try in small steps
             try:
                 yield inflater.decompress(data, _OUTPUT)
-            except zlib.error as error:
-                raise _Damage(stored.taken - len(data), _reason(error)) from None
+            except zlib.error:
+                yield from _up_to_damage(before, data, stored)
             data = inflater.unconsumed_tail
             if not (data or inflater.eof):
                 data = stored.read(_INPUT)
@@ -256,6 +259,15 @@ def _gunzip(stored: Stored) -> Iterator[bytes]:
                     yield inflater.flush()
                     raise _Damage
         data = _after_padding(inflater.unused_data, stored)
+
+
+def _up_to_damage(inflater: Any, data: bytes, stored: Stored) -> Iterator[bytes]:
+    try:
+        while True:
+            yield inflater.decompress(data, _STEP)
+            data = inflater.unconsumed_tail
+    except zlib.error as error:
+        raise _Damage(stored.taken - len(data), _reason(error)) from None
 
 
 def _after_padding(data: bytes, stored: Stored) -> bytes:
@@ -277,7 +289,7 @@ def _bunzip(stored: Stored) -> Iterator[bytes]:
         unzipper = bz2.BZ2Decompressor()
         while not unzipper.eof:
             try:
-                yield unzipper.decompress(data, _BZ2_OUTPUT)
+                yield unzipper.decompress(data, _STEP)
             except OSError as error:
                 raise _Damage(stored.taken - len(data), _reason(error)) from None
             data = b""
