@@ -94,16 +94,16 @@ class Run:
 
 
 def _world_peers() -> Sequence[str]:
-    from massart.learners.reference.baselines.peers import NAMES
+    from massart.arena.registry import LEARNERS
 
-    return NAMES
+    return [name for name in LEARNERS.names() if LEARNERS.is_peer(name)]
 
 
 def world_learners() -> list[str]:
     """The learners of the worlds, by their names in the race."""
-    from massart.learners import contestants
+    from massart.arena.registry import LEARNERS
 
-    return [name for name in contestants.names() if name not in _NOT_COMPARED]
+    return [name for name in LEARNERS.names() if name not in _NOT_COMPARED]
 
 
 def plan(names: Iterable[str], worlds: Iterable[str], folder: Path | None, quick: bool) -> list[Run]:

@@ -71,11 +71,11 @@ def vowpal(rows: NDArray[np.float64]) -> Contender:
 
 
 def river(rows: NDArray[np.float64]) -> Contender:
-    """Its contextual linear policy, as `massart.learners.reference.policies` wraps it."""
-    from massart.learners.reference.policies import registry
+    """Its contextual linear policy, as `massart.arena.registry` makes it."""
+    from massart.arena.registry import POLICIES
 
     def run() -> Elapsed:
-        policy = registry.make("river-linucb", dimension=FEATURES, arms=ARMS, seed=SEED)
+        policy = POLICIES.make("river-linucb", dimension=FEATURES, arms=ARMS, seed=SEED)
 
         def play() -> None:
             for arms in rows:

@@ -15,7 +15,7 @@ from report import add_threads, begin, console
 from rich.table import Table
 
 from massart import arena, worlds
-from massart.learners import contestants
+from massart.arena import registry
 
 WANTED = {False: 1_000_000, True: 200_000}  # adaptive or not
 ROUNDS = {False: 400_000, True: 40_000}
@@ -56,7 +56,7 @@ def main() -> None:
     out = console()
     known = begin(out, options.threads, options.tries, quick=options.quick)
     judged, part = known["alone"] and not options.quick, 100 if options.quick else 1
-    learners = contestants.names(peers=False) if options.all else LEARNERS
+    learners = registry.LEARNERS.names(peers=False) if options.all else LEARNERS
     table = Table("learner", *NAMES, title="Thousand rounds per second; 1,000 wanted, 200 in adaptive worlds")
     found: dict[str, dict[str, float]] = {}
     for learner in learners:

@@ -26,7 +26,7 @@ RESULTS = """
 import hashlib
 import numpy as np
 from massart import MassartClassifier, worlds
-from massart.arena.checkpoints import angle_between
+from massart.arena.lanes import angle_between
 from massart.evaluation import Estimate, bootstrap_intervals
 
 def show(name, *found):

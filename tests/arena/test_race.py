@@ -15,10 +15,11 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 
 from massart import Halfspace, MassartClassifier, arena, theory, worlds
-from massart.arena.checkpoints import angle_between, checkpoints, promise
-from massart.arena.wrappers import ClassifierLearner, enter
+from massart.arena import lanes
+from massart.arena.entries import ClassifierLearner, enter
+from massart.arena.lanes import angle_between, checkpoints, mistake_bound
+from massart.arena.registry import LEARNERS
 from massart.errors import InvalidParameterError
-from massart.learners import contestants
 from massart.learners.pool import Pool
 
 COLUMNS = [
@@ -122,25 +123,25 @@ def test_adaptive_race_equals_a_hand_written_loop(name):
     result = arena.race(learners, world, 1500)
     by_learner = {key: [row for row in result if row["learner"] == key] for key in learners}
     assert_same_as_replay(by_learner["ours"], halfspace(world), world, 1500)
-    assert_same_as_replay(by_learner["perceptron"], contestants.make("perceptron", dimension=20), world, 1500)
+    assert_same_as_replay(by_learner["perceptron"], LEARNERS.make("perceptron", dimension=20), world, 1500)
 
 
 @pytest.mark.parametrize("name", ["sacrificed-minority", "hunted-minority"])
 def test_every_contestant_gets_the_rows_it_gets_alone(name):
-    names = [name for name in contestants.names(peers=False) if name != "exponential-net"]
+    names = [name for name in LEARNERS.names(peers=False) if name != "exponential-net"]
     together = arena.race(names, name, 300, seed=7)
     assert list(together.final) == names
     for learner in names:
         alone = arena.race(learner, name, 300, seed=7)
         assert alone.rows == [row for row in together if row["learner"] == learner]
         assert [list(row) for row in alone] == len(checkpoints(300)) * [COLUMNS]
-    assert json.loads(json.dumps(together.rows, allow_nan=False)) == together.rows
+    assert json.loads(json.dumps(together.rows, allow_nan=False, default=dict)) == together.rows
 
 
 def test_chunk_size_changes_nothing(monkeypatch):
-    names = [name for name in contestants.names(peers=False) if name != "exponential-net"]
+    names = [name for name in LEARNERS.names(peers=False) if name != "exponential-net"]
     expected = arena.race(names, "two-phases", 700)
-    monkeypatch.setattr(sys.modules["massart.arena.race"], "_CHUNK", 13)
+    monkeypatch.setattr(lanes, "CHUNK", 13)
     assert arena.race(names, "two-phases", 700).rows == expected.rows
 
 
@@ -149,7 +150,7 @@ def test_seed_decides_world_and_learner():
     assert first.rows == again.rows
     assert [row["mistakes"] for row in first] != [row["mistakes"] for row in other]
     for_world, for_learners = np.random.SeedSequence(1).spawn(2)
-    by_hand = contestants.make("massart-unknown", dimension=20, seed=int(for_learners.generate_state(1)[0]))
+    by_hand = LEARNERS.make("massart-unknown", dimension=20, seed=int(for_learners.generate_state(1)[0]))
     assert_same_as_replay(first.rows, by_hand, worlds.make("masked-margin", seed=for_world), 500)
 
 
@@ -277,26 +278,26 @@ def test_after_fit_the_weights_that_go_on_learning_are_the_ones_that_count():
     assert not all(agrees), "on some rows the fitted weights say something else"
 
 
-def test_mistake_boundss_are_those_of_theory():
+def test_bounds_are_those_of_theory():
     world, t, T = worlds.make("masked-margin"), 3000, 20_000
     eta, gamma = world.noise_rate, world.margin
-    assert promise("massart", world, T)(t) == theory.ftrl_mistake_bound(eta, gamma, t)
-    assert promise("massart-adagrad", world, T)(t) == theory.adagrad_mistake_bound(eta, gamma, t)
-    assert promise("massart-fixed", world, T)(t) == theory.fixed_mistake_bound(eta, gamma, t, horizon=T)
-    assert promise("paper", world, T)(T) == pytest.approx(theory.paper_mistake_bound(eta, gamma, T), rel=1e-12)
-    assert promise("massart-unknown", world, T)(t) > promise("massart", world, T)(t)
+    assert mistake_bound("massart", world, T)(t) == theory.ftrl_mistake_bound(eta, gamma, t)
+    assert mistake_bound("massart-adagrad", world, T)(t) == theory.adagrad_mistake_bound(eta, gamma, t)
+    assert mistake_bound("massart-fixed", world, T)(t) == theory.fixed_mistake_bound(eta, gamma, t, horizon=T)
+    assert mistake_bound("paper", world, T)(T) == pytest.approx(theory.paper_mistake_bound(eta, gamma, T), rel=1e-12)
+    assert mistake_bound("massart-unknown", world, T)(t) > mistake_bound("massart", world, T)(t)
     for other in ("perceptron", None):
-        assert promise(other, world, T)(t) == theory.fixed_mistake_bound(eta, gamma, t)
+        assert mistake_bound(other, world, T)(t) == theory.fixed_mistake_bound(eta, gamma, t)
 
 
-def test_no_promise_without_a_theorem():
+def test_no_bound_without_a_theorem():
     for name in ("massart", "massart-unknown", None):
-        assert promise(name, worlds.make("turning-target"), 1000) is None
-    assert promise("massart-unknown", worlds.make("random-noise", margin=0.001), 1000) is None
+        assert mistake_bound(name, worlds.make("turning-target"), 1000) is None
+    assert mistake_bound("massart-unknown", worlds.make("random-noise", margin=0.001), 1000) is None
     overlapping = worlds.from_data([[1.0, 0.2], [-0.5, 1.0], [-1.0, -0.3]], [1, 0, 0], target=[0.0, 1.0])
     assert overlapping.margin is None
     result = arena.race(["massart", "massart-unknown"], overlapping, 100)
-    assert "must be told margin" in result.final["massart"]["error"]
+    assert "needs margin" in result.final["massart"]["error"]
     assert {row["bound"] for row in result} == {None}
 
 
@@ -314,7 +315,7 @@ def test_memory_does_not_grow_with_the_rounds(world, few, many):
             tracemalloc.stop()
 
     (small, few_rows), (large, many_rows) = peak(few), peak(many)
-    # A row is a dict of 14 values, below 2 kB; there are about 23 more of them per decade and learner.
+    # A row has 14 values, below 2 kB; there are about 23 more of them per decade and learner.
     assert large - small < 2048 * (many_rows - few_rows) + 20_000
     assert many_rows - few_rows < 25 * len(learners)
 
@@ -386,7 +387,7 @@ def test_names_of_learners_brought_along():
 
 
 def test_importing_the_arena_is_light():
-    heavy = "[m for m in ('numba', 'scipy', 'sklearn', 'joblib', 'plotly', 'matplotlib') if m in sys.modules]"
+    heavy = "[m for m in ('numba', 'scipy', 'sklearn', 'joblib', 'matplotlib') if m in sys.modules]"
     code = f"import sys, massart.arena; assert callable(massart.arena.race); print({heavy})"
     done = processes.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

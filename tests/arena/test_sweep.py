@@ -14,8 +14,8 @@ from sklearn.linear_model import SGDClassifier
 
 from massart import MassartClassifier, arena
 from massart.arena.journal import Journal
+from massart.arena.registry import LEARNERS as REGISTRY
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.learners import contestants
 
 WORLDS = ["masked-margin", "hunted-minority", {"name": "kink", "margin": 0.02, "dimension": 5}]
 LEARNERS = ["perceptron", "sklearn-log", "massart", "massart-unknown"]
@@ -34,14 +34,15 @@ from massart import arena
 options = json.loads(sys.argv[1])
 try:
     rows = arena.sweep(**options)
-    print(json.dumps({"rows": rows}))
+    print(json.dumps({"rows": rows}, default=dict))
 except arena.SweepInterrupted as stop:
-    print(json.dumps({"rows": stop.rows, "partial": stop.partial, "done": stop.done, "total": stop.total}))
+    kept = {"rows": stop.rows, "partial": stop.partial, "done": stop.done, "total": stop.total}
+    print(json.dumps(kept, default=dict))
 """
 
 
 def text(rows):
-    return json.dumps(rows, allow_nan=False)
+    return json.dumps(rows, allow_nan=False, default=dict)
 
 
 def start(options):
@@ -125,7 +126,7 @@ def test_a_failing_learner_is_marked_in_every_race():
 
 def test_default_learners():
     rows = arena.sweep("kink", rounds=20, seeds=1)
-    assert tuple(dict.fromkeys(row["learner"] for row in rows)) == contestants.DEFAULT
+    assert tuple(dict.fromkeys(row["learner"] for row in rows)) == REGISTRY.default
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

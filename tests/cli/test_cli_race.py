@@ -18,13 +18,13 @@ from typer.testing import CliRunner
 
 from massart import arena, worlds
 from massart.arena import report
+from massart.arena.registry import LEARNERS
 from massart.cli.main import app
 from massart.cli.race import whole_number
-from massart.learners import contestants
 
 SMALL = ["race", "kink", "-l", "massart,perceptron", "--rounds", "300", "--seeds", "2"]
 SWEEP = sys.modules["massart.arena.sweep"]  # the module; the attribute of the package is the function
-HEAVY = ("numpy", "numba", "sklearn", "plotly", "matplotlib", "pyarrow", "scipy", "joblib")
+HEAVY = ("numpy", "numba", "sklearn", "matplotlib", "pyarrow", "scipy", "joblib")
 
 
 def massart(*arguments):
@@ -101,7 +101,7 @@ def test_the_page_holds_a_command_that_makes_it_again(tmp_path):
 def test_no_world_means_all_and_no_learner_the_default_field():
     rows = json.loads(massart("race", "--rounds", 5, "--seeds", 1, "--json").stdout)
     assert list(dict.fromkeys(row["world"] for row in rows)) == worlds.names()
-    assert list(dict.fromkeys(row["learner"] for row in rows)) == list(contestants.DEFAULT)
+    assert list(dict.fromkeys(row["learner"] for row in rows)) == list(LEARNERS.default)
 
 
 def test_many_worlds_get_one_line_each():
@@ -154,11 +154,11 @@ def test_a_mistake_of_the_user_is_one_sentence_and_no_race(monkeypatch, tmp_path
 
 @pytest.mark.parametrize(
     ("option", "path", "package"),
-    [("--report", "r.html", "plotly"), ("--figure", "r.png", "matplotlib"), ("--rows", "r.parquet", "pyarrow")],
+    [("--figure", "r.png", "matplotlib"), ("--rows", "r.parquet", "pyarrow")],
 )
 def test_a_missing_package_is_found_before_the_race(monkeypatch, tmp_path, option, path, package):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setattr("massart.arena.sweep", never)
     result = massart(*SMALL, option, path)
     assert result.exit_code == 2
@@ -293,7 +293,7 @@ def test_groups_of_learners_and_fewer_seeds_for_peers():
         "race", "kink", "-l", "default,sklearn-log,massart", "--rounds", 40, "--seeds", 2, "--peer-seeds", 1, "--json"
     )
     rows = json.loads(found.stdout)
-    assert [*dict.fromkeys(row["learner"] for row in rows)] == [*contestants.DEFAULT, "sklearn-log"]
+    assert [*dict.fromkeys(row["learner"] for row in rows)] == [*LEARNERS.default, "sklearn-log"]
     assert {row["seed"] for row in rows if row["learner"] == "sklearn-log"} == {0}
     assert {row["seed"] for row in rows if row["learner"] == "massart"} == {0, 1}
     page = massart("race", "kink", "-l", "massart,sklearn-log", "--rounds", 40, "--seeds", 2, "--peer-seeds", 1)

@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from massart import worlds
-from massart.arena import bandits
+from massart import arena, worlds
+from massart.arena.registry import POLICIES
 from massart.cli.main import app
 
 SMALL = ["race", "--bandit", "simpson", "-l", "monotone,uniform", "--rounds", "300", "--seeds", "2"]
@@ -25,7 +25,7 @@ def test_table_and_files(tmp_path):
     assert result.stderr.splitlines() == [f"wrote {path}" for path in files]
     assert "massart race --bandit simpson --learner monotone" in files[0].read_text()
     rows = [json.loads(line) for line in files[2].read_text().splitlines()]
-    assert rows == bandits.sweep("simpson", ["monotone", "uniform"], rounds=300, seeds=2)
+    assert rows == arena.sweep("simpson", ["monotone", "uniform"], rounds=300, seeds=2)
 
 
 def test_quiet_and_json():
@@ -37,8 +37,8 @@ def test_quiet_and_json():
 def test_defaults():
     result = massart("race", "--bandit", "--rounds", 20, "--json")
     rows = json.loads(result.stdout)
-    assert list(dict.fromkeys(row["world"] for row in rows)) == list(bandits.WORLDS)
-    assert list(dict.fromkeys(row["learner"] for row in rows)) == bandits.default_names()
+    assert list(dict.fromkeys(row["world"] for row in rows)) == ["simpson", "hard-pairs", "hard-pairs-simpson"]
+    assert list(dict.fromkeys(row["learner"] for row in rows)) == list(POLICIES.default)
     assert {row["seed"] for row in rows} == {0, 1, 2}
 
 
@@ -63,7 +63,7 @@ def test_a_policy_that_fails_is_an_exit_code_of_1(monkeypatch):
     def broken(*arguments, **options):
         raise RuntimeError("no")
 
-    monkeypatch.setattr("massart.learners.reference.policies.registry.make", broken)
+    monkeypatch.setattr(POLICIES, "make", broken)
     result = massart("race", "--bandit", "simpson", "-l", "monotone,uniform", "--rounds", "50", "--seeds", "1")
     assert result.exit_code == 1
     assert "uniform failed at round 0 of simpson: RuntimeError: no" in " ".join(result.stdout.split())

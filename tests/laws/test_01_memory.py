@@ -13,6 +13,7 @@ from scipy import sparse
 
 import massart
 from massart import MassartClassifier, MonotoneBandit, MonotoneRanker
+from massart.arena.registry import POLICIES
 from massart.data import Decision, DecisionBatch
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError, ModelFileError
@@ -20,7 +21,6 @@ from massart.kernels.door import FiniteRows, Rows
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
 from massart.learners.pool import Pool
-from massart.learners.reference.policies import registry
 from massart.models.model_file import read_model, write_model
 from massart.models.opening import learner_from, model_of, open_model
 from massart.training.predict import predict_file
@@ -195,7 +195,7 @@ def test_sparse_matrices_of_parts_that_do_not_fit_together(name):
     """SciPy reads and writes outside of its memory where it turns the first ones into CSR or dense arrays."""
     X, y = PUT_TOGETHER[name](), [0, 1, 0, 1, 0, 1]
     classifier = MassartClassifier(random_state=0).partial_fit(np.eye(6)[:, :5], y, classes=[0, 1])
-    ranker, policy = MonotoneRanker(), registry.make("linucb", dimension=5, arms=6)
+    ranker, policy = MonotoneRanker(), POLICIES.make("linucb", dimension=5, arms=6)
     for use in (
         lambda: MassartClassifier().fit(X, y),
         lambda: MassartClassifier().partial_fit(X, y, classes=[0, 1]),

@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from forged_choices import FIELDS, changed
 
 from massart import Choice, MonotoneBandit, MonotoneRanker
+from massart.arena.registry import POLICIES
 from massart.errors import InvalidDataError, InvalidParameterError, MassartError, ModelFileError
-from massart.learners.reference.policies import LinUCB, SquareCB, registry
+from massart.learners.reference.policies import LinUCB, SquareCB
 
 D, ARMS = 3, 4
 
@@ -213,14 +214,14 @@ def test_a_ranker(name):
             MonotoneRanker(**{parameter: value})
 
 
-@pytest.mark.parametrize("policy", [name for name in registry.names(peers=False) if not registry.is_ours(name)])
+@pytest.mark.parametrize("policy", [name for name in POLICIES.names(peers=False) if not POLICIES.is_ours(name)])
 @pytest.mark.parametrize("parameter", ["dimension", "reward_range"])
 @pytest.mark.parametrize("name", [name for name in NO_NUMBERS if name != "huge"])
 def test_parameters_of_a_policy(policy, parameter, name):
     if (parameter, name) in VALID:
         return
     with pytest.raises(InvalidParameterError, match=parameter):
-        registry.make(policy, **{"dimension": D, "arms": ARMS, parameter: NO_NUMBERS[name]})
+        POLICIES.make(policy, **{"dimension": D, "arms": ARMS, parameter: NO_NUMBERS[name]})
 
 
 def test_arrays_of_another_policy():

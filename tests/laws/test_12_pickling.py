@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 from massart import Halfspace, MassartClassifier, MonotoneBandit, MonotoneRanker, arena, errors, worlds
+from massart.arena.registry import LEARNERS, POLICIES
 from massart.kernels.door import Rows
-from massart.learners import contestants
 from massart.learners.drift import Drifting
 from massart.learners.multiclass import OneVsRest
 from massart.learners.pool import Pool
-from massart.learners.reference.policies import registry
 
 D, ARMS = 4, 3
 WIDTH = 12  # of worlds
@@ -136,13 +135,13 @@ def several():
 
 
 def baseline(name):
-    made = contestants.make(name, dimension=D, noise_rate=0.1, margin=0.1, horizon=1000, seed=0)
+    made = LEARNERS.make(name, dimension=D, noise_rate=0.1, margin=0.1, horizon=1000, seed=0)
     go_on_baseline(made)
     return made
 
 
 def policy(name):
-    made = registry.make(name, dimension=D, arms=ARMS, seed=5, gap=0.2, margin=0.1, horizon=1000)
+    made = POLICIES.make(name, dimension=D, arms=ARMS, seed=5, gap=0.2, margin=0.1, horizon=1000)
     rng = np.random.default_rng(0)
     for _ in range(20):
         made.learn(made.choose(rng.normal(size=(ARMS, D)) / 8), rng.random())
@@ -199,14 +198,19 @@ CASES = {
     "race": (lambda: arena.race(["perceptron"], "kink", 50), lambda result: result.rows),
     "race interrupted": (lambda: arena.RaceInterrupted(arena.race("perceptron", "kink", 9)), lambda e: e.result.rows),
     "sweep interrupted": (lambda: arena.SweepInterrupted([{"a": 1}], [], 1, 2), lambda e: (e.rows, e.done, str(e))),
+    "race of policies": (lambda: arena.race(["linucb"], "simpson", 50), lambda result: result.rows),
+    "progress of policies": (
+        lambda: arena.Progress(1, 2, "simpson", 0, [arena.RewardStanding("x", 1, 0.0, None, None)]),
+        go_on_value,
+    ),
     "progress": (lambda: arena.Progress(1, 2, "kink", 0, [arena.Standing("x", 1, 0, None, None)]), go_on_value),
 }  # fmt: skip
 # VW's own file lacks some of what --cover goes on learning with, and its workspace is not ours.
-for NAME in registry.names():
+for NAME in POLICIES.names():
     if NAME != "vw-cover":
         CASES[f"policy {NAME}"] = (partial(policy, NAME), go_on_policy)
-for NAME in contestants.names():
-    if NAME in contestants.DEFAULT:
+for NAME in LEARNERS.names():
+    if NAME in LEARNERS.default:
         CASES[f"learner {NAME}"] = (partial(baseline, NAME), go_on_baseline)
 for NAME in (*worlds.names(), *worlds.reward_names()):
     CASES[f"world {NAME}"] = (partial(worlds.make, NAME, seed=0, dimension=WIDTH), go_on_world)

@@ -22,7 +22,6 @@ RELEASED = {
     ("scikit-learn", "1.6"): ["numpy>=1.19.5", "scipy>=1.6.0", "joblib>=1.2.0"],
     ("scipy", "1.14.1"): ["numpy>=1.23.5,<2.3"],
     ("river", "0.22"): ["numpy>=1.23.0", "pandas>=2.2.3,<3.0.0", "scipy>=1.14.1,<2.0.0"],
-    ("plotly", "6.0"): ["packaging"],
     ("matplotlib", "3.10.8"): ["numpy>=1.23", "packaging>=20.0"],
     ("pandas", "2.2.3"): ["numpy>=1.23.2"],
     ("onnx", "1.16"): ["numpy>=1.20"],

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from sklearn.linear_model import SGDClassifier
 
+from massart.arena.registry import LEARNERS
 from massart.errors import InvalidParameterError
-from massart.learners import contestants
 from massart.learners.reference import baselines
-from massart.learners.reference.baselines import peers
 
 D = 5
-INSTALLED = [name for name in peers.NAMES if peers.is_installed(name)]
+INSTALLED = [name for name in LEARNERS.names() if LEARNERS.is_peer(name)]
 OTHERS = [name for name in INSTALLED if not name.startswith("sklearn")]
 
 
@@ -30,7 +29,7 @@ def stream(rows=300, seed=0):
 )
 def test_scikit_learn_agrees_with_our_own_version_of_the_same_rule(name, ours):
     X, y = stream()
-    np.testing.assert_allclose(peers.make(name, D).learn_many(X, y), ours(D).learn_many(X, y), atol=1e-10)
+    np.testing.assert_allclose(LEARNERS.make(name, dimension=D).learn_many(X, y), ours(D).learn_many(X, y), atol=1e-10)
 
 
 @pytest.mark.parametrize("average", [False, True])
@@ -39,7 +38,7 @@ def test_one_row_at_a_time_is_what_partial_fit_on_a_batch_does(average):
     X, y = stream()
     batch = SGDClassifier(loss="log_loss", fit_intercept=False, shuffle=False, average=average)
     batch.partial_fit(X, y, classes=[-1.0, 1.0])
-    peer = peers.make("sklearn-log-averaged" if average else "sklearn-log", D)
+    peer = LEARNERS.make("sklearn-log-averaged" if average else "sklearn-log", dimension=D)
     peer.learn_many(X, y)
     np.testing.assert_allclose(peer.weights, batch.coef_[0], rtol=1e-9)
 
@@ -49,7 +48,7 @@ def test_scikit_learn_keeps_its_configuration():
 
     before = get_config()
     X, y = stream(5)
-    learner = peers.make("sklearn-hinge", D)
+    learner = LEARNERS.make("sklearn-hinge", dimension=D)
     learner.learn_many(X, y)
     learner.learn(X[0], 1)
     assert get_config() == before
@@ -66,14 +65,14 @@ def river_log(X, y):
 @pytest.mark.parametrize("name", [name for name in OTHERS if name == "river-log"])
 def test_river_takes_plain_logistic_steps_of_one_hundredth(name):
     X, y = stream()
-    np.testing.assert_allclose(peers.make(name, D).learn_many(X, y), river_log(X, y), atol=1e-10)
+    np.testing.assert_allclose(LEARNERS.make(name, dimension=D).learn_many(X, y), river_log(X, y), atol=1e-10)
 
 
 @pytest.mark.parametrize("name", [name for name in OTHERS if name == "vw"])
 def test_vw_predicts_with_the_weights_that_are_read_back(name):
     """Single precision: scores of size 1 agree to about 1e-6. Predictions must be those from before the update."""
     X, y = stream()
-    learner = peers.make(name, D)
+    learner = LEARNERS.make(name, dimension=D)
     for x, label in zip(X, y, strict=True):
         weights = learner.weights
         assert learner.learn(x, label) == pytest.approx(weights @ x, abs=1e-5)
@@ -84,7 +83,7 @@ def test_vw_predicts_with_the_weights_that_are_read_back(name):
 def test_vw_is_close_to_the_compiled_learner_that_imitates_it(name):
     """Not equal: VW also normalises features and makes its steps invariant to importance; its mistakes are similar."""
     X, y = stream(2000)
-    learner, imitation = peers.make(name, D), baselines.AdaptiveLogistic(D)
+    learner, imitation = LEARNERS.make(name, dimension=D), baselines.AdaptiveLogistic(D)
     learner.learn_many(X, y)
     imitation.learn_many(X, y)
     assert abs(learner.mistakes - imitation.mistakes) < 0.02 * 2000
@@ -93,4 +92,4 @@ def test_vw_is_close_to_the_compiled_learner_that_imitates_it(name):
 @pytest.mark.parametrize("name", INSTALLED)
 def test_peers_need_at_least_one_feature(name):
     with pytest.raises(InvalidParameterError, match="n_features=0"):
-        contestants.make(name, dimension=0)
+        LEARNERS.make(name, dimension=0)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from massart import worlds
-from massart.learners import contestants
+from massart.arena.registry import LEARNERS
 
 ROUNDS, SEEDS, TOLERANCE = 20_000, 3, 0.02
 WORLDS = ("masked-margin", "sacrificed-minority", "sacrificed-majority", "fixed-pair", "hunted-minority")
@@ -38,7 +38,7 @@ MORE_SEEDS = {
 
 def mistake_rate(name, world_name, seed):
     world = worlds.make(world_name, seed=seed)
-    learner = contestants.make(
+    learner = LEARNERS.make(
         name, dimension=world.dimension, noise_rate=world.noise_rate, margin=world.margin, horizon=ROUNDS, seed=seed
     )
     if not world.adaptive:

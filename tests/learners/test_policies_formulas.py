@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from massart.arena import registry
+from massart.arena.registry import POLICIES
 from massart.errors import InvalidParameterError
 from massart.learners.reference.policies import (
     ActionCentredRidge,
@@ -12,8 +14,6 @@ from massart.learners.reference.policies import (
     LinUCB,
     SquareCB,
     Uniform,
-    peers,
-    registry,
 )
 
 ARMS, DIMENSION = 4, 3
@@ -164,45 +164,45 @@ def test_settings_out_of_range_are_refused(policy, name, values):
 
 def test_a_name_that_is_almost_right_is_corrected():
     with pytest.raises(InvalidParameterError, match="did you mean 'thompson'"):
-        registry.make("thomson", dimension=2, arms=2)
+        POLICIES.make("thomson", dimension=2, arms=2)
     with pytest.raises(InvalidParameterError, match="choose one of monotone"):
-        registry.describe("0")
+        POLICIES.describe("0")
 
 
-def test_ours_must_be_told_what_its_promise_needs():
-    with pytest.raises(InvalidParameterError, match="must be told gap and margin and horizon"):
-        registry.make("paper", dimension=2, arms=2)
+def test_ours_needs_what_its_guarantee_needs():
+    with pytest.raises(InvalidParameterError, match="needs gap and margin and horizon"):
+        POLICIES.make("paper", dimension=2, arms=2)
     told = {"dimension": DIMENSION, "arms": ARMS, "gap": 0.1, "margin": 0.1, "horizon": 100}
     for name in ("monotone", "monotone-unknown", "paper"):
-        assert registry.is_ours(name)
-        policy = registry.make(name, **told)
+        assert POLICIES.is_ours(name)
+        policy = POLICIES.make(name, **told)
         contexts, rewards = rounds(50)
         policy.play(contexts / np.linalg.norm(contexts, axis=2).max(), rewards)
         assert policy.weights.shape == (DIMENSION,)
 
 
 def test_a_peer_that_is_not_installed_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(peers, "_importable", lambda package: False)
-    assert registry.names() == registry.names(peers=False)
+    monkeypatch.setattr(registry, "_importable", lambda package: False)
+    assert POLICIES.names() == POLICIES.names(peers=False)
     with pytest.raises(InvalidParameterError, match=r"massart\[bench\]"):
-        registry.make("vw-cover", dimension=2, arms=2)
+        POLICIES.make("vw-cover", dimension=2, arms=2)
 
 
 def test_river_is_for_a_fixed_number_of_arms():
-    if not peers.is_installed("river-linucb"):
+    if "river-linucb" not in POLICIES.names():
         pytest.skip("river is not installed")
-    policy = registry.make("river-linucb", dimension=2, arms=3)
+    policy = POLICIES.make("river-linucb", dimension=2, arms=3)
     with pytest.raises(ValueError, match="made for 3 arms"):
         policy.choose(np.eye(2))
     with pytest.raises(InvalidParameterError, match="arms=0"):
-        registry.make("river-linucb", dimension=2, arms=0)
+        POLICIES.make("river-linucb", dimension=2, arms=0)
 
 
 def test_river_pulls_the_arm_we_play():
     """river's own `pull` on the same context, wherever no two bounds are equal."""
-    if not peers.is_installed("river-linucb"):
+    if "river-linucb" not in POLICIES.names():
         pytest.skip("river is not installed")
-    policy = registry.make("river-linucb", dimension=DIMENSION, arms=ARMS)
+    policy = POLICIES.make("river-linucb", dimension=DIMENSION, arms=ARMS)
     contexts, rewards = rounds(150)
     for t in range(150):
         arm = policy._policy.pull(range(ARMS), dict(enumerate(contexts[t].ravel().tolist())))
@@ -211,12 +211,12 @@ def test_river_pulls_the_arm_we_play():
         policy.learn(choice, rewards[t, choice.arm])
 
 
-@pytest.mark.parametrize("name", [name for name in peers.NAMES if name.startswith("vw")])
+@pytest.mark.parametrize("name", [f"vw-{kind}" for kind in ("epsilon", "squarecb", "regcb", "cover", "softmax")])
 def test_vw_believes_in_the_arm_of_the_highest_weights(name):
     """Rewards linear in the first feature; the weights read back are those VW ranks the arms by."""
-    if not peers.is_installed(name):
+    if name not in POLICIES.names():
         pytest.skip("vowpalwabbit is not installed")
-    policy, (contexts, _) = registry.make(name, dimension=DIMENSION, arms=ARMS), rounds(700)
+    policy, (contexts, _) = POLICIES.make(name, dimension=DIMENSION, arms=ARMS), rounds(700)
     rewards = np.clip(0.5 + 0.4 * contexts[:, :, 0], 0.0, 1.0)
     policy.play(contexts[:500], rewards[:500])
     assert policy.weights[0] > 5 * np.abs(policy.weights[1:]).max()

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
+from massart.arena.registry import POLICIES
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.learners.choice import Choice
-from massart.learners.reference.policies import Policy, registry
+from massart.learners.reference.policies import Policy
 
 ARMS, DIMENSION = 4, 3
-NAMES = [name for name in registry.names() if not registry.is_ours(name)]  # ours has laws of its own
+NAMES = [name for name in POLICIES.names() if not POLICIES.is_ours(name)]  # ours has laws of its own
 SUMS = [name for name in NAMES if not name.startswith("vw")]  # VW's steps depend on their order
 EXACT = [name for name in NAMES if name != "vw-cover"]  # VW's file lacks some of what --cover goes on learning with
-COMPILED = [name for name in NAMES if name in registry.names(peers=False)]
+COMPILED = [name for name in NAMES if name in POLICIES.names(peers=False)]
 
 
 def stream(rounds, seed=0):
@@ -27,7 +28,7 @@ def stream(rounds, seed=0):
 
 
 def fresh(name, seed=5, **more):
-    return registry.make(name, dimension=DIMENSION, arms=ARMS, seed=seed, **more)
+    return POLICIES.make(name, dimension=DIMENSION, arms=ARMS, seed=seed, **more)
 
 
 def trained(name, rounds=120):
@@ -44,7 +45,7 @@ def memory(policy):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_protocol_is_kept(name):
     assert isinstance(fresh(name), Policy)
-    assert registry.describe(name)
+    assert POLICIES.describe(name)
     np.testing.assert_array_equal(fresh(name).weights, np.zeros(DIMENSION))
 
 
@@ -269,4 +270,4 @@ def test_a_forged_choice_is_refused(name, change):
 )
 def test_bad_parameters_are_refused_by_name(name, told, message):
     with pytest.raises(InvalidParameterError, match=message):
-        registry.make(name, **({"dimension": DIMENSION, "arms": ARMS} | told))
+        POLICIES.make(name, **({"dimension": DIMENSION, "arms": ARMS} | told))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from massart.learners.reference.policies import registry
+from massart.arena.registry import POLICIES
 
 GAP = 0.05
 
@@ -25,7 +25,7 @@ def simpson(rounds, seed, dimension=10, margin=0.1):
 def lift(name, rounds, seed):
     """Expected reward per round above that of a random arm."""
     contexts, means, rewards = simpson(rounds, seed)
-    policy = registry.make(name, dimension=10, arms=5, seed=seed)
+    policy = POLICIES.make(name, dimension=10, arms=5, seed=seed)
     arms = policy.play(contexts, rewards).arms
     return (means[np.arange(rounds), arms] - means.mean(axis=1)).mean()
 
@@ -55,6 +55,6 @@ def test_centring_within_the_round_earns_more_than_random():
     assert lift("action-centred-ridge", 20_000, seed=1) > 0.5 * 0.9 * 2 * GAP
 
 
-@pytest.mark.parametrize("name", [name for name in registry.names() if name in ("vw-epsilon", "vw-squarecb")])
+@pytest.mark.parametrize("name", [name for name in POLICIES.names() if name in ("vw-epsilon", "vw-squarecb")])
 def test_vowpal_wabbit_earns_less_than_random(name):
     assert lift(name, 5_000, seed=1) < -noise(5_000)

@@ -6,10 +6,10 @@ as soon as it is done. A kill in the middle of a write leaves a torn last line, 
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from massart.arena.checkpoints import Row
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.files import OutputLock
 
@@ -19,7 +19,7 @@ _FORMAT = 1
 
 
 class Journal:
-    """Units by key, as a file and in memory; nobody else can write the file until it is closed.
+    """Units by key, as a file and in memory; no other process can write the file until it is closed.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "sweep.jsonl"
@@ -35,7 +35,7 @@ class Journal:
 
     def __init__(self, path: str | os.PathLike[str], parameters: dict[str, Any]) -> None:
         self._path = Path(path)
-        self._units: dict[str, list[Row]] = {}
+        self._units: dict[str, list[dict[str, Any]]] = {}
         if not self._path.parent.is_dir():
             raise InvalidParameterError(f"cannot resume from {self._path}: there is no folder {self._path.parent}")
         self._lock = OutputLock(self._path).acquire()
@@ -69,13 +69,13 @@ class Journal:
     def __contains__(self, key: str) -> bool:
         return key in self._units
 
-    def __getitem__(self, key: str) -> list[Row]:
+    def __getitem__(self, key: str) -> list[dict[str, Any]]:
         return self._units[key]
 
-    def add(self, key: str, rows: list[Row]) -> None:
+    def add(self, key: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write a finished unit, and return when it is on disc."""
-        self._write(_line({"unit": key, "rows": rows}))
-        self._units[key] = rows
+        self._units[key] = [dict(row) for row in rows]
+        self._write(_line({"unit": key, "rows": self._units[key]}))
 
     def _write(self, text: bytes, at: int | None = None) -> None:
         """Append; with `at`, cut the file there before."""
@@ -120,5 +120,5 @@ def _read(path: Path) -> tuple[list[bytes], bytes]:
 
 
 def _line(content: dict[str, Any]) -> bytes:
-    # A parameter that JSON does not know, such as a world inside of a world, is told apart by its repr.
+    # A parameter that JSON does not have, such as a world inside of a world, is compared by its repr.
     return json.dumps(content, default=repr, allow_nan=False).encode() + b"\n"

@@ -3,85 +3,101 @@
 import math
 import operator
 import time
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from massart.arena.checkpoints import Row, angle_between, checkpoints, promise
-from massart.arena.wrappers import Contestant, Entry, enter
-from massart.errors import InvalidDataError, InvalidParameterError
-from massart.worlds.base import Chunk, Stream, World
-from massart.worlds.registry import make
-from massart.worlds.rewards.base import RewardWorld
+from massart.arena.entries import Entry, LabelEntry, RewardEntry, enter
+from massart.arena.lanes import LabelLane, Lane, RewardLane, chunk_size
+from massart.arena.rows import LabelRow, RewardRow, RewardStanding, Standing
+from massart.errors import InvalidParameterError
+from massart.worlds import RewardWorld, World, make
 
-__all__ = ["Progress", "RaceInterrupted", "RaceResult", "Standing", "race"]
+__all__ = ["Kind", "Progress", "RaceInterrupted", "RaceResult", "kind_of", "race", "run"]
 
-_MOST = 10**18  # of what is counted: nobody waits longer
-_CHUNK = 4096  # rounds between two looks at the clock; learners give the same whatever it is
-_SLOW_CHUNK = 256  # the same when a learner takes a fraction of a millisecond per round
+_MOST = 10**18  # of anything that is counted
 _SECONDS = 0.1  # between two calls of `progress`, at least
 
 
-class Standing(NamedTuple):
-    """A learner on its way."""
+@dataclass(frozen=True)
+class Kind:
+    """What races in one kind of world are made of."""
 
-    learner: str
-    rounds: int
-    mistakes: int
-    bound: float | None  # what is promised of the mistakes after these rounds
-    error: str | None
+    entry: type[Entry]
+    lane: type[Lane]
+    row: type[LabelRow] | type[RewardRow]
+
+
+LABELS = Kind(LabelEntry, LabelLane, LabelRow)
+REWARDS = Kind(RewardEntry, RewardLane, RewardRow)
+
+
+def kind_of(world: Any) -> Kind:
+    """The kind of a world: with labels, or with arms and rewards."""
+    if isinstance(world, World):
+        return LABELS
+    if isinstance(world, RewardWorld):
+        return REWARDS
+    raise InvalidParameterError(f"world must be a world or the name of one, got {world!r}")
 
 
 class Progress(NamedTuple):
-    """How far a race or a sweep is: rounds times learners done and in all, and who is running just now."""
+    """How far a race or a sweep is: rounds times learners done and in total, and which learners are running."""
 
     done: int
     total: int
     world: str
     seed: int
-    standings: list[Standing]
+    standings: Sequence[Standing] | Sequence[RewardStanding]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RaceResult(Sequence[Row]):
+class RaceResult(Sequence[Any]):
     """The rows of a race, in the order of the learners and then of the rounds, and the learners as they ended.
 
-    Each row is a dict: world, learner, seed, rounds, mistakes (against the label told), clean_mistakes (against the
-    true one), noise_rate, margin, dimension, angle (degrees between the weights and the target), bound (what theory
-    promises of the expected mistakes), certified (the mistake bound of the learner's own certificate), holds (its
-    verdict), error. The last row of a learner that raised has its error and the rounds that it surely finished.
+    A row can be read by attribute or by key; `dict(row)` has these keys. In every row: world, learner, seed, rounds,
+    margin, dimension and error. The last row of a learner that raised has its error and the rounds that it certainly
+    finished.
+
+    In a world with labels: mistakes (against the label shown), clean_mistakes (against the true one), noise_rate,
+    angle (degrees between the weights and the target), bound (of theory on the expected mistakes), certified (the
+    mistake bound of the learner's own certificate) and holds (its verdict).
+
+    In a world with rewards, per round until then: reward (as drawn), lift (the expected reward of the arm played less
+    the mean over all arms of the round), best_lift (of the best arm of each round), share (lift / best_lift) and chance
+    (the standard deviation of the lift of random arms); guaranteed_lift (of the world, in the limit), favourite (the
+    probability of the most probable arm, averaged over the last rounds), arms and gap.
     """
 
-    rows: list[Row]
-    learners: dict[str, Contestant]
+    rows: list[Any]
+    learners: dict[str, Any]
 
     @property
-    def final(self) -> dict[str, Row]:
+    def final(self) -> dict[str, Any]:
         """The last row of each learner."""
-        return {row["learner"]: row for row in self.rows}
+        return {row.learner: row for row in self.rows}
 
     def __repr__(self) -> str:
         return f"<RaceResult: {len(self.rows)} rows of {', '.join(self.final)}>"
 
     @overload
-    def __getitem__(self, index: int) -> Row: ...
+    def __getitem__(self, index: int) -> Any: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+    def __getitem__(self, index: slice) -> list[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
         return self.rows[index]
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.rows)
 
 
 class RaceInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a race; `result` holds what was written down until then."""
+    """Ctrl-C during a race; `result` holds the rows written until then."""
 
     def __init__(self, result: RaceResult) -> None:
         super().__init__("the race was interrupted")
@@ -90,13 +106,13 @@ class RaceInterrupted(KeyboardInterrupt):
 
 def race(
     learners: Any,
-    world: World | str,
+    world: World | RewardWorld | str,
     rounds: int,
     *,
     seed: int = 0,
     progress: Callable[[Progress], object] | None = None,
 ) -> RaceResult:
-    """Let learners predict, and then learn, the same world round by round.
+    """Race learners in a world with labels, or policies in a world with rewards, round by round.
 
     On an oblivious world all of them are given the same stream. On an adaptive one each plays its own game, with
     the same random numbers. A learner that raises is out, and marked in its last row; the others go on.
@@ -104,9 +120,9 @@ def race(
     Parameters
     ----------
     learners : str, learner, or several of them
-        Names of `massart.learners.contestants`, learners of `massart.learners.base`, scikit-learn classifiers with
-        `partial_fit`, or a mapping from names to any of these. They are copied, not changed.
-    world : World or str
+        Names of `massart.arena.registry`, learners, scikit-learn classifiers with `partial_fit`, policies in a world
+        with rewards, or a mapping from names to any of these. They are copied, not changed.
+    world : World, RewardWorld or str
         A world or the name of one.
     rounds : int
         How long the race is.
@@ -122,32 +138,17 @@ def race(
     >>> learner = Halfspace(20, world.noise_rate, world.margin, fit_intercept=False)
     >>> result = race({"ours": learner}, world, rounds=10_000)
     >>> last = result.final["ours"]
-    >>> last["rounds"], last["mistakes"] < 0.2 * 10_000 < last["bound"], last["holds"]
+    >>> last.rounds, last.mistakes < 0.2 * 10_000 < last.bound, last["holds"]
     (10000, True, True)
+    >>> result = race(["monotone", "linucb"], "simpson", rounds=5000)
+    >>> {name: row.lift > 0 for name, row in result.final.items()}
+    {'monotone': True, 'linucb': False}
     """
-    entries = enter(learners)
     rounds = whole_number("rounds", rounds, least=1)
     seed = whole_number("seed", seed, least=0)
     world_seed, learner_seed = seeds_of(seed)
     made: Any = make(world, seed=world_seed) if isinstance(world, str) else world
-    return run(entries, label_world(made), rounds, seed, learner_seed, progress)
-
-
-def label_world(world: Any) -> World:
-    """The world itself, if it has labels.
-
-    >>> label_world(make("simpson"))
-    Traceback (most recent call last):
-    massart.errors.InvalidParameterError: the world 'simpson' has arms and rewards, not labels: ...
-    """
-    if isinstance(world, World):
-        return world
-    if isinstance(world, RewardWorld):
-        raise InvalidParameterError(
-            f"the world {world.name!r} has arms and rewards, not labels: race policies in it with "
-            f"`massart race --bandit {world.name}` or massart.arena.bandits.race"
-        )
-    raise InvalidParameterError(f"world must be a world or the name of one, got {world!r}")
+    return run(enter(learners, kind_of(made).entry), made, rounds, seed, learner_seed, progress)
 
 
 def seeds_of(seed: int) -> tuple[np.random.SeedSequence, int]:
@@ -158,53 +159,52 @@ def seeds_of(seed: int) -> tuple[np.random.SeedSequence, int]:
 
 def run(
     entries: Sequence[Entry],
-    world: World,
+    world: World | RewardWorld,
     rounds: int,
     seed: int,
     learner_seed: int,
     progress: Callable[[Progress], object] | None,
 ) -> RaceResult:
     """The race itself, after its arguments have been checked."""
-    lanes = [Lane(entry, world, rounds, seed) for entry in entries]
+    lanes = [kind_of(world).lane(entry, world, rounds, seed) for entry in entries]
     for lane in lanes:
         lane.attempt(lane.start, learner_seed)
-    look = _watch(lanes, progress)
+    report = _reporter(lanes, progress)
     try:
         if world.adaptive:
             for lane in lanes:
                 lane.attempt(lane.begin_game)
                 while lane.running:
                     lane.attempt(lane.play_on)
-                    look()
+                    report()
         else:
-            _walk(lanes, world, rounds, look)
-        look(True)
+            _walk(lanes, world.chunks(rounds, chunk_size(entries)), report)
+        report(True)
     except KeyboardInterrupt:
         raise RaceInterrupted(_result(lanes)) from None
     return _result(lanes)
 
 
-def _result(lanes: Sequence["Lane"]) -> RaceResult:
-    learners = {lane.entry.name: lane.learner for lane in lanes if hasattr(lane, "learner")}
+def _result(lanes: Sequence[Lane]) -> RaceResult:
+    learners = {lane.entry.name: lane.learner for lane in lanes if lane.learner is not None}
     return RaceResult([row for lane in lanes for row in lane.rows], learners)
 
 
-def _walk(lanes: Sequence["Lane"], world: World, rounds: int, look: Callable[[], None]) -> None:
+def _walk(lanes: Sequence[Lane], chunks: Iterator[Any], report: Callable[[], None]) -> None:
     """Draw each chunk once and give it to all."""
-    size = _CHUNK if all(lane.entry.fast for lane in lanes) else _SLOW_CHUNK
-    for chunk in world.chunks(rounds, size):
+    for chunk in chunks:
         for lane in lanes:
             lane.attempt(lane.walk, chunk)
-            look()
+            report()
         if not any(lane.running for lane in lanes):
             return
 
 
-def _watch(lanes: Sequence["Lane"], progress: Callable[[Progress], object] | None) -> Callable[..., None]:
-    """A function that tells `progress` how far it is, if it has not done so just before."""
+def _reporter(lanes: Sequence[Lane], progress: Callable[[Progress], object] | None) -> Callable[..., None]:
+    """A function that calls `progress`, unless it has done so just before."""
     last = -math.inf
 
-    def look(at_the_end: bool = False) -> None:
+    def report(at_the_end: bool = False) -> None:
         nonlocal last
         if progress is None:
             return
@@ -216,136 +216,7 @@ def _watch(lanes: Sequence["Lane"], progress: Callable[[Progress], object] | Non
             standings = [lane.standing() for lane in lanes]
             progress(Progress(done, len(lanes) * first.horizon, first.world.name, first.seed, standings))
 
-    return look
-
-
-class Lane:
-    """One learner in one race: its counts, its rows, its error."""
-
-    learner: Contestant  # there once `start` has made it
-    error: str | None = None
-    rounds = mistakes = clean_mistakes = 0
-
-    def __init__(self, entry: Entry, world: World, rounds: int, seed: int) -> None:
-        self.entry = entry
-        self.world = world
-        self.horizon = rounds
-        self.seed = seed
-        self.rows: list[Row] = []
-        self._marks = checkpoints(rounds)
-        self._promise = promise(entry.contestant, world, rounds)
-
-    @property
-    def running(self) -> bool:
-        """Whether rounds are left to play."""
-        return self.error is None and self.rounds < self.horizon
-
-    def attempt(self, action: Callable[..., None], *arguments: Any) -> None:
-        """Do it unless the learner is out; if it raises, it is out."""
-        if self.error is not None:
-            return
-        try:
-            action(*arguments)
-        except Exception as error:  # whatever somebody's learner raises, the others go on
-            self.error = f"{type(error).__name__}: {error}"
-            if self.rows and self.rows[-1]["rounds"] == self.rounds:
-                self.rows[-1]["error"] = self.error
-            else:
-                self.rows.append(self._row(None, None, None))
-
-    def start(self, seed: int) -> None:
-        """Make the learner."""
-        self.learner = self.entry.learner(self.world, self.horizon, seed)
-
-    def _next_mark(self) -> int:
-        return self._marks[bisect_left(self._marks, self.rounds + 1)]
-
-    def walk(self, chunk: Chunk) -> None:
-        """Learn a chunk, stopping at the checkpoints inside of it."""
-        learner = self.learner
-        begin, size = 0, len(chunk.y)
-        while begin < size:
-            mark = self._next_mark()
-            end = min(size, begin + mark - self.rounds)
-            y = chunk.y[begin:end]
-            scores = np.asarray(learner.learn_many(chunk.X[begin:end], y))
-            if scores.shape != y.shape:
-                raise InvalidDataError(f"learn_many gave scores of shape {scores.shape} for {len(y)} rows")
-            if np.isnan(scores).any():
-                raise InvalidDataError("a score is not a number: the learner has diverged")
-            said = scores >= 0.0
-            self.mistakes += int(np.count_nonzero(said != (y > 0)))
-            self.clean_mistakes += int(np.count_nonzero(said != (chunk.clean[begin:end] > 0)))
-            self.rounds += end - begin
-            if self.rounds == mark:
-                self._record()
-            begin = end
-
-    def begin_game(self) -> None:
-        """Start a game of its own against an adaptive world."""
-        self._game = self.world.play(self.horizon)
-
-    def play_on(self) -> None:
-        """Play until the next checkpoint, or until it is time to look at the clock."""
-        mark = self._next_mark()
-        self._duel(self._game, min(_CHUNK if self.entry.fast else _SLOW_CHUNK, mark - self.rounds))
-        if self.rounds == mark:
-            self._record()
-
-    def _duel(self, game: Stream, count: int) -> None:
-        """Play `count` rounds; everything in it is a local variable, for this is where the time goes."""
-        learner = self.learner
-        choose, learn = game.next, learner.learn
-        done = wrong = untrue = 0
-        try:
-            for done in range(count):  # noqa: B007 - the rounds finished, should one raise
-                x, y, clean, _ = choose(learner.direction)
-                said = 1 if learn(x, y) >= 0.0 else -1
-                if said != y:
-                    wrong += 1
-                if said != clean:
-                    untrue += 1
-            done = count
-        finally:
-            self.rounds += done
-            self.mistakes += wrong
-            self.clean_mistakes += untrue
-
-    def standing(self) -> Standing:
-        """Where it is now."""
-        return Standing(self.entry.name, self.rounds, self.mistakes, self._bound(), self.error)
-
-    def _bound(self) -> float | None:
-        return None if self._promise is None or self.rounds == 0 else float(self._promise(self.rounds))
-
-    def _record(self) -> None:
-        learner = self.learner
-        angle = angle_between(learner.weights, self.world.target_at(self.rounds - 1))
-        certify = getattr(learner, "certificate", None)
-        certificate = None if certify is None else certify()
-        if certificate is None:
-            self.rows.append(self._row(angle, None, None))
-        else:
-            certified = float(certificate.mistake_bound)
-            self.rows.append(self._row(angle, certified if math.isfinite(certified) else None, bool(certificate.holds)))
-
-    def _row(self, angle: float | None, certified: float | None, holds: bool | None) -> Row:
-        return {
-            "world": self.world.name,
-            "learner": self.entry.name,
-            "seed": self.seed,
-            "rounds": self.rounds,
-            "mistakes": self.mistakes,
-            "clean_mistakes": self.clean_mistakes,
-            "noise_rate": self.world.noise_rate,
-            "margin": self.world.margin,
-            "dimension": self.world.dimension,
-            "angle": angle,
-            "bound": self._bound(),
-            "certified": certified,
-            "holds": holds,
-            "error": self.error,
-        }
+    return report
 
 
 def whole_number(name: str, value: Any, least: int) -> int:

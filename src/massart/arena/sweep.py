@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from massart import __version__
-from massart.arena.checkpoints import Row
+from massart.arena.entries import Entry, enter
 from massart.arena.journal import Journal
-from massart.arena.race import Progress, RaceInterrupted, Standing, label_world, run, seeds_of, whole_number
-from massart.arena.wrappers import Entry, enter
+from massart.arena.race import Kind, Progress, RaceInterrupted, kind_of, run, seeds_of, whole_number
 from massart.errors import InvalidParameterError
-from massart.worlds.registry import make
+from massart.worlds import make
 
 __all__ = ["SweepInterrupted", "sweep"]
 
@@ -37,7 +36,7 @@ class SweepInterrupted(KeyboardInterrupt):
     process, up to its last checkpoint; `done` and `total` count units.
     """
 
-    def __init__(self, rows: list[Row], partial: list[Row], done: int, total: int) -> None:
+    def __init__(self, rows: list[Any], partial: list[Any], done: int, total: int) -> None:
         super().__init__(f"the sweep was interrupted after {done} of {total} units")
         self.rows = rows
         self.partial = partial
@@ -69,10 +68,10 @@ class Unit:
         """Rounds times learners."""
         return self.rounds * len(self.entries)
 
-    def race(self, progress: Callable[[Progress], object] | None = None) -> list[Row]:
+    def race(self, progress: Callable[[Progress], object] | None = None) -> list[Any]:
         """Run it; the rows depend on nothing else than the unit."""
         world_seed, learner_seed = seeds_of(self.seed)
-        world = label_world(make(**self.world, seed=world_seed))
+        world: Any = make(**self.world, seed=world_seed)
         return run(self.entries, world, self.rounds, self.seed, learner_seed, progress).rows
 
 
@@ -86,8 +85,8 @@ def sweep(
     jobs: int = 1,
     resume: str | os.PathLike[str] | None = None,
     progress: Callable[[Progress], object] | None = None,
-) -> list[Row]:
-    """Race all learners in all worlds with all seeds; the rows of every race, whose columns `RaceResult` explains.
+) -> list[Any]:
+    """Race all learners in all worlds with all seeds; the rows of every race, whose keys `RaceResult` explains.
 
     Rows come sorted by world, seed, learner and round, byte for byte the same for any number of jobs. Ctrl-C raises
     `SweepInterrupted`, which holds the rows of what was finished.
@@ -95,9 +94,10 @@ def sweep(
     Parameters
     ----------
     worlds : str, mapping, or several of them
-        Names, or the arguments of `massart.worlds.make`, such as {"name": "kink", "margin": 0.02}.
+        Names, or the arguments of `massart.worlds.make`, such as {"name": "kink", "margin": 0.02}. All of them with
+        labels, or all of them with rewards.
     learners : as for `race`, optional
-        None for the default contestants.
+        None for the default learners, or in worlds with rewards the default policies.
     rounds : int
         Of each race.
     seeds : int or sequence of int
@@ -117,14 +117,18 @@ def sweep(
     --------
     >>> from massart import MassartClassifier
     >>> rows = sweep(["kink"], {"ours": MassartClassifier(0.1, 0.05, fit_intercept=False)}, rounds=100, seeds=2)
-    >>> [(row["seed"], row["rounds"]) for row in rows if row["rounds"] in (50, 100)]
+    >>> [(row.seed, row.rounds) for row in rows if row.rounds in (50, 100)]
     [(0, 50), (0, 100), (1, 50), (1, 100)]
+    >>> rows = sweep("hard-pairs", ["monotone", "uniform"], rounds=100, seeds=2)
+    >>> [(row.learner, row.seed) for row in rows if row.rounds == 100]
+    [('monotone', 0), ('uniform', 0), ('monotone', 1), ('uniform', 1)]
     """
-    entries = enter(_default_learners() if learners is None else learners)
     rounds = whole_number("rounds", rounds, least=1)
     numbers = _seeds(seeds)
     processes = _processes(jobs)
-    specifications = _specifications(worlds)
+    specifications, kind = _specifications(worlds)
+    registry = kind.entry.registry
+    entries = enter(registry.default if learners is None else learners, kind.entry)
     for_peers = numbers if peer_seeds is None else numbers[: whole_number("peer_seeds", peer_seeds, least=1)]
     units = _plan(specifications, entries, rounds, numbers, for_peers)
     journal = None
@@ -132,13 +136,15 @@ def sweep(
         parameters = {
             "version": __version__,
             "worlds": specifications,
-            "learners": {entry.name: entry.identity() for entry in entries},
+            registry.nouns: {entry.name: entry.identity() for entry in entries},
             "rounds": rounds,
             "seeds": numbers,
             "peer_seeds": for_peers,
         }
         journal = Journal(resume, parameters)
-    finished = {} if journal is None else {unit.key: journal[unit.key] for unit in units if unit.key in journal}
+    finished: dict[str, list[Any]] = {}
+    if journal is not None:
+        finished = {unit.key: list(map(kind.row.of, journal[unit.key])) for unit in units if unit.key in journal}
     waiting = [unit for unit in units if unit.key not in finished]
     reporter = _Reporter(progress, units, finished)
     try:
@@ -158,17 +164,12 @@ def sweep(
     return _in_order(units, finished, entries)
 
 
-def _default_learners() -> Sequence[str]:
-    from massart.learners import contestants  # noqa: PLC0415 - numba, when a race begins
-
-    return contestants.DEFAULT
-
-
-def _specifications(worlds: Any) -> list[dict[str, Any]]:
-    """The arguments of `make` for each world, under the world's own name; a world that cannot be is refused."""
+def _specifications(worlds: Any) -> tuple[list[dict[str, Any]], Kind]:
+    """The arguments of `make` for each world, under the world's own name, and the kind of all of them."""
     if isinstance(worlds, str | Mapping) or not isinstance(worlds, Iterable):
         worlds = [worlds]
     specifications: list[dict[str, Any]] = []
+    kinds: dict[Kind, str] = {}  # with the first world of each
     for given in worlds:
         if not isinstance(given, str | Mapping) or (isinstance(given, Mapping) and "name" not in given):
             raise InvalidParameterError(
@@ -178,13 +179,20 @@ def _specifications(worlds: Any) -> list[dict[str, Any]]:
         wanted: dict[str, Any] = {"name": given} if isinstance(given, str) else dict(given)
         if "seed" in wanted:
             raise InvalidParameterError(f"the seeds of a sweep are those of seeds=...: leave 'seed' out of {given!r}")
-        wanted["name"] = label_world(make(**wanted, seed=0)).name
+        made: Any = make(**wanted, seed=0)
+        wanted["name"] = made.name
+        kinds.setdefault(kind_of(made), made.name)
         if wanted in specifications:
             raise InvalidParameterError(f"the world {wanted['name']!r} is there twice: name it once")
         specifications.append(wanted)
     if not specifications:
         raise InvalidParameterError("no world was given: name at least one, as in sweep(['masked-margin'])")
-    return specifications
+    if len(kinds) > 1:
+        raise InvalidParameterError(
+            f"{' and '.join(map(repr, kinds.values()))} are not of one kind, with labels or with rewards: race them in "
+            "two sweeps"
+        )
+    return specifications, next(iter(kinds))
 
 
 def _seeds(seeds: Any) -> list[int]:
@@ -228,12 +236,12 @@ def _plan(
     ]
 
 
-def _in_order(units: Sequence[Unit], finished: Mapping[str, list[Row]], entries: Sequence[Entry]) -> list[Row]:
+def _in_order(units: Sequence[Unit], finished: Mapping[str, list[Any]], entries: Sequence[Entry]) -> list[Any]:
     """The rows by world, seed, learner and round, whoever finished first."""
     turn = {seed: number for number, seed in enumerate(dict.fromkeys(unit.seed for unit in units))}
     lane = {entry.name: number for number, entry in enumerate(entries)}
     placed = [
-        ((unit.place, turn[unit.seed], lane[row["learner"]], row["rounds"]), row)
+        ((unit.place, turn[unit.seed], lane[row.learner], row.rounds), row)
         for unit in units
         for row in finished.get(unit.key, ())
     ]
@@ -242,7 +250,7 @@ def _in_order(units: Sequence[Unit], finished: Mapping[str, list[Row]], entries:
 
 def _results(
     units: Sequence[Unit], processes: int, during: Callable[[Progress], None]
-) -> Generator[tuple[Unit, list[Row]], None, None]:
+) -> Generator[tuple[Unit, list[Any]], None, None]:
     """Each unit with its rows as it is finished."""
     if processes == 1 or len(units) <= 1:
         for unit in units:
@@ -260,17 +268,17 @@ def _results(
             yield units[number], rows
     finally:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # joblib would have us know that units were given up: the caller knows
+            warnings.simplefilter("ignore")  # joblib warns that units were given up, which the caller knows
             finished.close()
 
 
-def _numbered(number: int, unit: Unit) -> tuple[int, list[Row]]:
+def _numbered(number: int, unit: Unit) -> tuple[int, list[Any]]:
     return number, unit.race()
 
 
 @contextmanager
 def _workers_ignore_interrupts() -> Iterator[None]:
-    """Processes started inside of it are not disturbed by Ctrl-C: this one hears it, and stops them.
+    """Processes started inside of it are not interrupted by Ctrl-C: this process is, and stops them.
 
     A blocked signal stays blocked in a new process; here it is only late, by the time it takes to start them.
     """
@@ -288,7 +296,7 @@ def _workers_ignore_interrupts() -> Iterator[None]:
 
 
 class _Reporter:
-    """Tells `progress` how far the whole sweep is."""
+    """Calls `progress` with how far the whole sweep is."""
 
     def __init__(
         self, progress: Callable[[Progress], object] | None, units: Sequence[Unit], finished: Mapping[str, Any]
@@ -301,25 +309,21 @@ class _Reporter:
 
     def during(self, event: Progress) -> None:
         """In the middle of a unit that runs in this process."""
-        self._tell(event._replace(done=self._done + event.done, total=self._total))
+        self._report(event._replace(done=self._done + event.done, total=self._total))
 
-    def after(self, unit: Unit, rows: Sequence[Row]) -> None:
+    def after(self, unit: Unit, rows: Sequence[Any]) -> None:
         """When a unit is finished."""
         self._done += unit.work
-        final = {row["learner"]: row for row in rows}
-        standings = [
-            Standing(learner, row["rounds"], row["mistakes"], row["bound"], row["error"])
-            for learner, row in final.items()
-        ]
-        self._tell(Progress(self._done, self._total, rows[-1]["world"], unit.seed, standings))
+        standings = [row.standing for row in {row.learner: row for row in rows}.values()]
+        self._report(Progress(self._done, self._total, rows[-1].world, unit.seed, standings))
 
     def end(self) -> None:
         """When the sweep is: the last event comes even if the one before it was a moment ago."""
         if self._last is not None:
             self._time = -float("inf")
-            self._tell(self._last)
+            self._report(self._last)
 
-    def _tell(self, event: Progress) -> None:
+    def _report(self, event: Progress) -> None:
         self._last = event
         now = time.monotonic()
         if self._progress is not None and now - self._time >= _SECONDS:

@@ -19,7 +19,6 @@ _EXTRAS = {
     "zstandard": "files",
     "onnx": "onnx",
     "matplotlib": "report",
-    "plotly": "report",
     "river": "bench",
     "vowpalwabbit": "bench",
 }

@@ -171,12 +171,12 @@ def race_labels(folder: Path) -> None:
     """All compiled learners in the worlds with labels, and one by one; Perspectron."""
     del folder
     from massart import arena, worlds
-    from massart.learners import contestants
+    from massart.arena.registry import LEARNERS
     from massart.learners.reference.offline import Perspectron
 
     X = _dense(2) / 10.0
-    for name in contestants.names(peers=False):
-        learner = contestants.make(name, dimension=2, noise_rate=0.1, margin=0.3, horizon=100)
+    for name in LEARNERS.names(peers=False):
+        learner = LEARNERS.make(name, dimension=2, noise_rate=0.1, margin=0.3, horizon=100)
         learner.score(X[0])
         learner.learn(X[0], 1.0)
         learner.learn_many(X, _labels())
@@ -187,14 +187,13 @@ def race_labels(folder: Path) -> None:
 def race_arms(folder: Path) -> None:
     """All compiled policies in the worlds with arms, and one by one."""
     del folder
-    from massart import worlds
-    from massart.arena import bandits
-    from massart.learners.reference.policies import registry
+    from massart import arena, worlds
+    from massart.arena.registry import POLICIES
 
-    for name in registry.names(peers=False):
-        policy = registry.make(name, dimension=3, arms=4, gap=0.1, margin=0.1, horizon=100)
+    for name in POLICIES.names(peers=False):
+        policy = POLICIES.make(name, dimension=3, arms=4, gap=0.1, margin=0.1, horizon=100)
         policy.learn(policy.choose(_dense(3)[:4] / 10.0), 1.0)
-    bandits.sweep(worlds.reward_names(), registry.names(peers=False), rounds=40, seeds=1)
+    arena.sweep(worlds.reward_names(), POLICIES.names(peers=False), rounds=40, seeds=1)
 
 
 FAMILIES: Final[dict[str, Callable[[Path], None]]] = {  # the longest first

@@ -3,14 +3,21 @@
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from massart.cli._command import plain_console, reporting
+from massart.errors import InvalidParameterError, needs
 from massart.files import OutputLock, check_place
 
-_MANY_WORLDS = 3  # beyond which the terminal gets one line per world and per learner instead of one for each pair
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from massart.arena.registry import Registry
+    from massart.arena.report.table import LiveRace
+
+_REWARD_WORLDS = ("simpson", "hard-pairs", "hard-pairs-simpson")  # if none is named
 
 
 def whole_number(text: str) -> int:
@@ -89,11 +96,13 @@ def race(
         outputs.check()
         for path in filter(None, outputs):
             held.enter_context(OutputLock(path))
+        registry = _registry(bandit)
+        worlds = _worlds(world or [], bandit)
+        learners = registry.opened(learner or ["default"])
         peer_seeds = peer_seeds or (1 if bandit else None)
-        worlds, learners = world or _every_world(bandit), _field(learner or ["default"], bandit)
         plan = _Plan(worlds, learners, rounds, seeds or (3 if bandit else 5), peer_seeds, jobs, resume, bandit)
         done = _run(plan, quiet)
-        _tell(done, plan, outputs, json, quiet)
+        _show(done, plan, outputs, json, quiet)
         if done.interrupted:
             raise typer.Exit(130)
         if any(row["error"] for row in done.rows):
@@ -110,18 +119,12 @@ class _Plan(NamedTuple):
     resume: Path | None
     bandit: bool
 
-    def arena(self) -> Any:
-        """Where it is raced: what offers `sweep`."""
-        from massart import arena
-        from massart.arena import bandits
+    def command(self, page: str) -> str:
+        """The command that runs this race again."""
+        from massart.arena.report.summary import command_line
 
-        return bandits if self.bandit else arena
-
-    def report(self) -> Any:
-        """What shows the rows: html, figure, write_rows, summarise, table."""
-        from massart.arena import bandits, report
-
-        return bandits if self.bandit else report
+        numbers = (self.rounds, self.seeds, page, self.peer_seeds)
+        return command_line(self.worlds, self.learners, *numbers, bandit=self.bandit)
 
 
 class _Done(NamedTuple):
@@ -136,24 +139,23 @@ class _Outputs(NamedTuple):
 
     def check(self) -> None:
         """Find out before the race what could not be written after it."""
-        from massart.arena.report import files
-        from massart.arena.report.figure import SUFFIXES as FIGURES
-        from massart.arena.report.rows import SUFFIXES as ROWS
+        from massart.arena import rows
+        from massart.arena.report.charts import FIGURE_SUFFIXES
 
         if self.report is not None:
-            files.suffix_of(self.report, (".html", ".htm"), "a report")
-            files.needs("plotly", "to make the HTML report")
+            rows.suffix_of(self.report, (".html", ".htm"), "a report")
         if self.figure is not None:
-            files.suffix_of(self.figure, FIGURES, "a figure")
-            files.needs("matplotlib", "to draw a figure")
-        if self.rows is not None and files.suffix_of(self.rows, ROWS, "a table of rows") == ".parquet":
-            files.needs("pyarrow", "to write Parquet files")
+            rows.suffix_of(self.figure, FIGURE_SUFFIXES, "a figure")
+            needs("matplotlib", "report", "to draw a figure")
+        if self.rows is not None and rows.suffix_of(self.rows, rows.SUFFIXES, "a table of rows") == ".parquet":
+            needs("pyarrow", "report", "to write Parquet files")
         for path in filter(None, self):
             check_place(path)
 
-    def write(self, report: Any, rows: Sequence[Any], command: str, note: str | None) -> list[Path]:
+    def write(self, rows: Sequence[Any], command: str, note: str | None) -> list[Path]:
         """Write what was asked for; return the files written."""
-        from massart.arena.report.files import write_bytes
+        from massart.arena import report
+        from massart.arena.rows import write_bytes
 
         if self.report is not None:
             write_bytes(self.report, report.html(rows, command=command, note=note).encode())
@@ -164,42 +166,41 @@ class _Outputs(NamedTuple):
         return [path for path in self if path is not None]
 
 
-def _every_world(bandit: bool) -> list[str]:
-    if bandit:
-        from massart.arena import bandits
+def _registry(bandit: bool) -> "Registry":
+    from massart.arena.registry import LEARNERS, POLICIES
 
-        return [*bandits.WORLDS]
+    return POLICIES if bandit else LEARNERS
+
+
+def _worlds(named: list[str], bandit: bool) -> list[str]:
+    """The worlds to race in: those named, if they are of the kind that was asked for."""
     from massart import worlds
 
-    return worlds.names()
-
-
-def _field(learners: list[str], bandit: bool) -> list[str]:
-    """The learners named, groups opened, each once."""
-    if bandit:
-        from massart.arena import bandits
-
-        return bandits.opened(learners)
-    from massart.learners import contestants
-
-    installed = contestants.names()
-    peers: list[str] = [name for name in ("sklearn-log", "river-log", "vw") if name in installed]
-    groups: dict[str, list[str]] = {"default": [*contestants.DEFAULT], "peers": peers, "all": installed}
-    named = [name for given in learners for name in given.split(",") if name]
-    return list(dict.fromkeys(learner for name in named for learner in groups.get(name, [name])))
+    for name in named:
+        world: Any = worlds.make(name)
+        if bandit and isinstance(world, worlds.World):
+            raise InvalidParameterError(
+                f"the world {name!r} has labels and no arms: race it without --bandit, or name one of "
+                f"{', '.join(worlds.reward_names())}"
+            )
+        if not bandit and isinstance(world, worlds.RewardWorld):
+            raise InvalidParameterError(
+                f"the world {name!r} has arms and rewards, not labels: race policies in it with "
+                f"`massart race --bandit {name}`"
+            )
+    return named or ([*_REWARD_WORLDS] if bandit else worlds.names())
 
 
 def _run(plan: _Plan, quiet: bool) -> _Done:
-    """Sweep, with a live table if somebody is watching."""
+    """Sweep, with a live table if standard error is a terminal."""
     from rich.console import Console
 
-    from massart.arena import SweepInterrupted
+    from massart import arena
 
     console = Console(stderr=True)
-    watched = console.is_terminal and not quiet
     try:
-        with _live(console, plan.bandit) if watched else nullcontext() as live:
-            found = plan.arena().sweep(
+        with _live(console) if console.is_terminal and not quiet else nullcontext() as live:
+            found = arena.sweep(
                 plan.worlds,
                 plan.learners,
                 rounds=plan.rounds,
@@ -209,27 +210,25 @@ def _run(plan: _Plan, quiet: bool) -> _Done:
                 resume=plan.resume,
                 progress=live,
             )
-    except SweepInterrupted as stop:
+    except arena.SweepInterrupted as stop:
         raced = {(row["world"], row["learner"]) for row in stop.rows}
-        # Half a run is worth showing only where there is no whole one.
+        # Half a run is worth showing only where there is no complete one.
         half = [row for row in stop.partial if (row["world"], row["learner"]) not in raced]
         return _Done([*stop.rows, *half], f"stopped after {stop.done} of {stop.total} races")
     return _Done(found, "")
 
 
-def _live(console: Any, bandit: bool) -> Any:
-    if bandit:
-        from massart.arena import bandits
-
-        return bandits.LiveRace(console)
-    from massart.arena.report.live import LiveRace
+def _live(console: "Console") -> "LiveRace":
+    from massart.arena.report.table import LiveRace
 
     return LiveRace(console)
 
 
-def _tell(done: _Done, plan: _Plan, outputs: _Outputs, json: bool, quiet: bool) -> None:
+def _show(done: _Done, plan: _Plan, outputs: _Outputs, json: bool, quiet: bool) -> None:
     """Results to stdout and to files, everything else to stderr."""
-    from massart.arena.report.rows import rows_as_json
+    from massart.arena.report.summary import summarise
+    from massart.arena.report.table import tables
+    from massart.arena.rows import rows_as_json
 
     def say(words: str) -> None:
         if not quiet:
@@ -240,40 +239,15 @@ def _tell(done: _Done, plan: _Plan, outputs: _Outputs, json: bool, quiet: bool) 
     if not done.rows:
         say("nothing was finished, so there is nothing to report")
         return
-    page = str(outputs.report or "race.html")
-    command = _command(plan, page)
+    command = plan.command(str(outputs.report or "race.html"))
     note = f"This race was {done.interrupted}; the page shows what was done by then." if done.interrupted else None
-    written = outputs.write(plan.report(), done.rows, command, note)
+    written = outputs.write(done.rows, command, note)
     if json:
         typer.echo(rows_as_json(done.rows))
     else:
-        _print_tables(done.rows, plan.bandit)
+        race, console = summarise(done.rows), plain_console()
+        for table in tables(race):
+            console.print(table)
+        console.print(race.kind.headline(race))
     for path in written:
         say(f"wrote {path}")
-
-
-def _command(plan: _Plan, page: str) -> str:
-    from massart.arena import bandits
-    from massart.arena.report.command import command_line
-
-    line = bandits.command_line if plan.bandit else command_line
-    return line(plan.worlds, plan.learners, plan.rounds, plan.seeds, page, plan.peer_seeds)
-
-
-def _print_tables(rows: Sequence[Any], bandit: bool) -> None:
-    from massart.arena import bandits, report
-    from massart.arena.report.table import by_learner, by_world
-    from massart.arena.report.wording import headline
-
-    console = plain_console()
-    if bandit:
-        console.print(bandits.table(rows))
-        console.print(bandits.headline(bandits.summarise(rows)))
-        return
-    summary = report.summarise(rows)
-    if len(summary.worlds) <= _MANY_WORLDS:
-        console.print(report.table(rows))
-    else:
-        console.print(by_world(summary))
-        console.print(by_learner(summary))
-    console.print(headline(summary))

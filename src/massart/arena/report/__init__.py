@@ -1,7 +1,8 @@
-"""What came out of a race: a table for the terminal, one HTML page, a figure, or the rows in a file.
+"""The results of a race: a table for the terminal, one HTML page, a figure, or the rows in a file.
 
-All of it is made from the rows alone, so rows that were written yesterday give the same report today.
-The table and JSON need nothing else; Plotly, Matplotlib and PyArrow come with `pip install "massart[report]"`.
+All of it is made from the rows alone, so rows that were written yesterday give the same report today. Races in worlds
+with labels and in worlds with rewards have the same functions. Tables, pages and JSON need nothing else; Matplotlib and
+PyArrow come with `pip install "massart[report]"`.
 
 >>> from massart import arena
 >>> rows = arena.sweep(["kink"], ["massart", "perceptron"], rounds=2000, seeds=2)
@@ -10,11 +11,11 @@ The table and JSON need nothing else; Plotly, Matplotlib and PyArrow come with `
 True
 """
 
-from massart.arena.report.figure import figure
-from massart.arena.report.files import MissingPackageError
-from massart.arena.report.html import html
-from massart.arena.report.rows import read_rows, write_rows
+from massart.arena.report.charts import figure
+from massart.arena.report.page import html
 from massart.arena.report.summary import summarise
 from massart.arena.report.table import table
+from massart.arena.rows import read_rows, write_rows
+from massart.errors import MissingPackageError
 
 __all__ = ["MissingPackageError", "figure", "html", "read_rows", "summarise", "table", "write_rows"]

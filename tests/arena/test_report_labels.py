@@ -5,10 +5,9 @@ from report_rows import CHECKPOINTS, KINK, KINK_BOUND, made_up, row, run
 
 from massart import theory
 from massart.arena import report
-from massart.arena.report.command import command_of
-from massart.arena.report.palette import styles
-from massart.arena.report.summary import Verdict, summarise
-from massart.arena.report.wording import failures, headline, size_words, verdict_words
+from massart.arena.report.charts import styles
+from massart.arena.report.labels import LABEL_REPORT, Verdict
+from massart.arena.report.summary import command_of, summarise
 from massart.errors import InvalidDataError
 
 
@@ -31,7 +30,7 @@ def test_the_verdict_is_that_of_the_mean_over_seeds():
         "perceptron": Verdict.BROKE,
         "leaky-relu": Verdict.FAILED,
     }
-    words = {s.learner: verdict_words(s) for s in kink().standings}
+    words = {s.learner: LABEL_REPORT.verdict_words(s) for s in kink().standings}
     assert words["massart"] == "kept"
     assert words["hinge"] == "kept (1 of 2 above)"
     assert words["arow"] == "broke (1 of 2 above)"
@@ -49,7 +48,7 @@ def test_exactly_the_bound_is_kept_and_a_mistake_more_is_not():
 
 def test_numbers_of_a_standing():
     standing = kink().of("perceptron")
-    assert (standing.mistakes, standing.fewest, standing.most, standing.seeds) == (3050.0, 3000, 3100, 2)
+    assert (standing.mistakes, standing.minimum, standing.maximum, standing.seeds) == (3050.0, 3000, 3100, 2)
     assert standing.excess == pytest.approx(3050 - 1000)
     assert standing.rate == pytest.approx(0.305)
     assert standing.clean_mistakes == pytest.approx(1525)
@@ -94,7 +93,9 @@ def test_a_learner_that_could_not_begin_has_no_numbers_and_comes_last():
     assert race.learners == ["arow", "exponential-net"]
     last = race.worlds[0].of("exponential-net")
     assert (last.verdict, last.rounds, last.rate, last.curve.rounds) == (Verdict.FAILED, 0, 0.0, [])
-    assert failures(race.worlds[0]) == ["exponential-net failed at round 0: InvalidParameterError: too wide"]
+    assert LABEL_REPORT.failures(race.worlds[0]) == [
+        "exponential-net failed at round 0 of kink: InvalidParameterError: too wide"
+    ]
 
 
 def test_a_run_that_was_stopped_is_not_judged():
@@ -122,21 +123,22 @@ def test_no_rows():
 
 
 def test_headline():
-    assert headline(summarise(made_up())) == (
-        "Of massart’s learners, massart stayed below the bound. Of the others, hinge stayed below the bound, 3 did not."
+    assert LABEL_REPORT.headline(summarise(made_up())) == (
+        "Of massart’s learners, massart (noise and margin known) stayed below the bound. "
+        "Of the others, hinge stayed below the bound, 3 did not."
     )
-    assert headline(summarise([row("arow", 0, 100, 99)])).startswith("No bound says anything yet")
+    assert LABEL_REPORT.headline(summarise([row("arow", 0, 100, 99)])).startswith("No bound says anything yet")
     two = [*run("massart", 0, 900), *run("arow", 0, 9000)]
     two += [*run("massart", 0, 900, world="near-miss"), *run("arow", 0, 1000, world="near-miss")]
-    assert headline(summarise(two)) == (
-        "Of massart’s learners, massart stayed below the bound in both worlds that have one. "
+    assert LABEL_REPORT.headline(summarise(two)) == (
+        "Of massart’s learners, massart (noise and margin known) stayed below the bound in both worlds that have one. "
         "Of the others, arow stayed below the bound in 1 of the 2 worlds that have one."
     )
 
 
 def test_size():
-    assert size_words(summarise(made_up())) == "2 worlds, 5 learners, 2 seeds each, 10,000 rounds"
-    assert size_words(summarise(run("arow", 0, 10))) == "1 world, 1 learner, 1 seed each, 10,000 rounds"
+    assert LABEL_REPORT.size_words(summarise(made_up())) == "2 worlds, 5 learners, 2 seeds each, 10,000 rounds"
+    assert LABEL_REPORT.size_words(summarise(run("arow", 0, 10))) == "1 world, 1 learner, 1 seed each, 10,000 rounds"
 
 
 def test_learners_and_worlds_of_ones_own_are_no_error():
@@ -191,10 +193,11 @@ def test_every_curve_stands_out_from_its_page_and_no_two_look_the_same():
         "vw",
         "river-log",
     ]
-    looks = styles(names, names[:8])
+    rows = [r for place, name in enumerate(names) for r in run(name, 0, 1000 + 100 * place)]
+    looks = styles(summarise(rows))
     assert all(_contrast(look.light, "#ffffff") >= 3 for look in looks.values())
     assert all(_contrast(look.dark, "#101418") >= 3 for look in looks.values())
     assert len({(look.light, look.dash) for look in looks.values()}) == len(names)
     assert len({(look.dark, look.dash) for look in looks.values()}) == len(names)
     assert min(looks[n].width for n in names[:5]) > max(looks[n].width for n in names[5:])
-    assert styles(names[::-1], [])["massart"] == looks["massart"]
+    assert styles(summarise(rows[::-1]))["massart"] == looks["massart"]

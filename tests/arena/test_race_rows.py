@@ -1,17 +1,19 @@
-"""Rows in files: what goes in comes out, whole or not at all."""
+"""Rows: typed values that read like mappings; in files, what goes in comes out, completely or not at all."""
 
 import json
 import math
 import os
 import stat
+import sys
 
 import numpy as np
 import pytest
 from report_rows import made_up, row
 
+from massart import arena
 from massart.arena import report
-from massart.arena.report import files
-from massart.arena.report.rows import FIELDS, rows_as_json
+from massart.arena import rows as row_files
+from massart.arena.rows import LabelRow, RewardRow, rows_as_json, typed_rows
 from massart.errors import InvalidDataError, InvalidParameterError, MassartError
 from massart.files import check_place
 
@@ -31,8 +33,10 @@ def test_parquet_columns_have_their_types_even_when_all_is_missing(tmp_path):
         [row("massart", 0, 10, 1, angle=None, margin=None, certified=None, holds=None)], tmp_path / "r.parquet"
     )
     schema = pyarrow.parquet.read_schema(tmp_path / "r.parquet")
-    arrow = {"string": "string", "int64": "int64", "float64": "double", "bool": "bool"}
-    assert {name: str(schema.field(name).type) for name in schema.names} == {k: arrow[v] for k, v in FIELDS.items()}
+    strings, numbers = ("world", "learner", "error"), ("seed", "rounds", "mistakes", "clean_mistakes", "dimension")
+    types = dict.fromkeys(strings, "string") | dict.fromkeys(numbers, "int64") | {"holds": "bool"}
+    expected = {name: types.get(name, "double") for name in made_up()[0]}
+    assert {name: str(schema.field(name).type) for name in schema.names} == expected
 
 
 def test_numbers_that_json_does_not_know():
@@ -92,26 +96,49 @@ def test_a_failing_write_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_a_device_is_written_to_and_not_replaced():
-    files.write_bytes(os.devnull, b"gone")
+    row_files.write_bytes(os.devnull, b"gone")
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
 
 
 @pytest.mark.parametrize(
     ("package", "use"),
     [
-        ("plotly", lambda path: report.html(made_up())),
         ("matplotlib", lambda path: report.figure(made_up(), path / "race.png")),
         ("pyarrow", lambda path: report.write_rows(made_up(), path / "rows.parquet")),
         ("pyarrow", lambda path: report.read_rows(path / "rows.parquet")),
     ],
 )
 def test_a_missing_package_is_named_with_how_to_get_it(tmp_path, monkeypatch, package, use):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, f"{package}.parquet", None)
     with pytest.raises(report.MissingPackageError, match=rf'^{package} is needed .*: pip install "massart\[report\]"$'):
         use(tmp_path)
 
 
-def test_table_and_json_need_none_of_them(tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+def test_table_page_and_json_need_none_of_them(tmp_path, monkeypatch):
+    for package in ("matplotlib", "pyarrow"):
+        monkeypatch.setitem(sys.modules, package, None)
     report.table(made_up())
+    report.html(made_up())
     report.write_rows(made_up(), tmp_path / "rows.json")
+
+
+@pytest.mark.parametrize(("world", "kind"), [("kink", LabelRow), ("simpson", RewardRow)])
+def test_a_row_reads_like_a_mapping(world, kind):
+    (row, *_) = arena.race({"kink": "arow", "simpson": "uniform"}[world], world, 2)
+    assert type(row) is kind
+    assert (row["rounds"], row.rounds, row.get("nothing"), len(row)) == (1, 1, None, len(list(row)))
+    assert dict(row) == row == kind.of(dict(row))
+    assert dict(row) != {**row, "rounds": 2}
+    with pytest.raises(KeyError):
+        row["nothing"]
+    with pytest.raises(AttributeError):
+        row.rounds = 3
+
+
+def test_rows_of_both_kinds_are_not_mixed_and_not_incomplete():
+    reward = arena.race("uniform", "simpson", 1).rows
+    with pytest.raises(InvalidDataError, match="report them separately"):
+        report.summarise([*made_up(), *reward])
+    with pytest.raises(InvalidDataError, match="a row without 'mistakes'"):
+        typed_rows([{key: value for key, value in made_up()[0].items() if key != "mistakes"}])

@@ -1,7 +1,6 @@
 """The page: whole in itself, complete, and right on made-up rows. How it looks is checked by eye in a browser."""
 
 import json
-import re
 from html.parser import HTMLParser
 
 import pytest
@@ -11,6 +10,7 @@ from massart import theory, worlds
 from massart.arena import report
 
 COMMAND = "massart race kink turning-target --rounds 10000 --seeds 2 --report 'my race.html'"
+OURS = "massart (noise and margin known)"
 VOID = {"meta", "link", "img", "br", "hr", "input", "line", "wbr"}
 
 
@@ -101,12 +101,9 @@ def test_nothing_is_fetched(page):
     assert "'self'" not in policy
 
 
-def test_plotly_is_there_once_and_unbroken(text, page):
-    from plotly.offline import get_plotlyjs
-
-    assert text.count(get_plotlyjs()[:500]) == 1
-    assert len(page.scripts) == 3
-    assert get_plotlyjs().strip() == page.scripts[0][1].strip()
+def test_the_page_is_small(text, page):
+    assert len(text.encode()) < 100_000
+    assert [attributes.get("type") for attributes, _ in page.scripts] == ["application/json", None]
 
 
 def test_links_lead_somewhere(page):
@@ -139,9 +136,9 @@ def test_a_note_is_shown(page):
 def test_verdicts_and_numbers_of_the_standings(page):
     table = page.table("world-0")
     verdicts = {name: line["the bound"] for name, line in table.items()}
-    assert list(verdicts) == ["massart", "hinge", "the bound", "arow", "perceptron", "leaky-relu"]
+    assert list(verdicts) == [OURS, "hinge", "the bound", "arow", "perceptron", "leaky-relu"]
     assert verdicts == {
-        "massart": "kept",
+        OURS: "kept",
         "hinge": "kept (1 of 2 above)",
         "the bound": "",
         "arow": "broke (1 of 2 above)",
@@ -159,22 +156,22 @@ def test_verdicts_and_numbers_of_the_standings(page):
         "angle": "10°",
         "own bound": "–",
     }
-    assert table["massart"]["own bound"] == f"{theory.ftrl_mistake_bound(0.1, 0.05, 10_000):,.0f}"
-    assert table["massart"]["over noise"] == "−75"
+    assert table[OURS]["own bound"] == f"{theory.ftrl_mistake_bound(0.1, 0.05, 10_000):,.0f}"
+    assert table[OURS]["over noise"] == "−75"
     assert table["the bound"]["mistakes"] == f"{KINK_BOUND:,.0f}"
-    assert "leaky-relu failed at round 1,000: ValueError: it fell over <here>" in page.text
+    assert "leaky-relu failed at round 1,000 of kink: ValueError: it fell over <here>" in page.text
 
 
 def test_a_world_without_a_bound_has_no_line(page):
     assert {name: line["the bound"] for name, line in page.table("world-1").items()} == {
-        "massart": "no bound",
+        OURS: "no bound",
         "perceptron": "no bound",
     }
 
 
 def test_the_overview_marks_who_kept_and_who_broke(page):
     table = page.table("overview")
-    assert table["massart"]["kink"] == ".092 ✓"
+    assert table[OURS]["kink"] == ".092 ✓"
     assert table["perceptron"]["kink"] == ".305 ✗"
     assert table["perceptron"]["turning-target"].strip() == ".210"
     assert table["hinge"]["turning-target"] == "–"
@@ -193,9 +190,9 @@ def test_the_charts_get_the_curves(page):
     assert curves["perceptron"]["mean"] == [20.5, 205.0, 2050.0]
     assert curves["perceptron"]["low"] == [20.0, 200.0, 2000.0]
     assert curves["perceptron"]["high"] == [21.0, 210.0, 2100.0]
-    assert kink["bound"]["mean"][-1] == pytest.approx(KINK_BOUND - 1000, abs=0.05)
+    assert kink["reference"]["mean"][-1] == pytest.approx(KINK_BOUND - 1000, abs=0.05)
     assert kink["curves"][-1]["learner"] == "massart"  # on top
-    assert turning["bound"] is None
+    assert turning["reference"] is None
 
 
 def test_a_curve_far_above_the_bound_does_not_flatten_the_rest():
@@ -220,17 +217,16 @@ def test_people_who_do_not_see_the_charts(page):
 
 def test_both_colour_schemes_are_there(page):
     assert any("prefers-color-scheme: dark" in style for style in page.styles)
-    assert "prefers-color-scheme: dark" in page.scripts[-1][1]
     assert all({"light", "dark"} <= set(style) for style in page.data()["styles"].values())
 
 
-def test_names_from_strangers_stay_text():
+def test_names_stay_text():
     evil = "</script><script>alert(1)</script>{{data}}"
     text = report.html([row(evil, 0, 10_000, 5000, world=evil)], command=evil)
     page = Page(text)
-    assert len(page.scripts) == 3
+    assert len(page.scripts) == 2
     assert page.data()["worlds"][0]["curves"][0]["learner"] == evil
-    assert "<script>alert" not in re.sub(r"<script>/\*.*?</script>", "", text, count=1, flags=re.S)
+    assert "<script>alert" not in text
 
 
 def test_same_rows_same_page(text):

@@ -1,83 +1,112 @@
-"""Whoever enters a race: contestants by name, learners of the protocol, scikit-learn classifiers."""
+"""Who enters a race: learners and policies by name, objects that learn, scikit-learn classifiers."""
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from massart.arena.registry import LEARNERS, POLICIES, Registry
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.worlds.base import World
 
-__all__ = ["ClassifierLearner", "Contestant", "Entry", "enter"]
+__all__ = ["ClassifierLearner", "Entry", "LabelEntry", "RewardEntry", "enter"]
 
-
-class Contestant(Protocol):
-    """As much of `massart.learners.base.OnlineLearner` as a race asks for."""
-
-    def learn(self, x: NDArray[Any], y: float) -> float:
-        """Learn one row; return the score it had before."""
-
-    def learn_many(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """Learn each row in turn; return the scores they had just before."""
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """(d,) the linear predictor."""
-
-    @property
-    def direction(self) -> NDArray[np.float64]:
-        """(d,) the weights up to a positive factor."""
-
-    def copy(self) -> Self:
-        """An independent learner in the same state."""
+_LEARNER: Final = ("learn", "learn_many", "direction", "weights", "copy")
+_POLICY: Final = ("choose", "learn", "probabilities", "play", "weights", "copy")
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class Entry(ABC):
     """One line of the start list: a name for the rows, and where the learner comes from."""
 
     name: str
-    source: Any  # a contestant's name, a learner or a classifier
-    fast: bool  # learns many rows per call in compiled code
+    source: Any  # a name of the registry, or the object itself
+    fast: bool  # learns many rounds per call in compiled code
+
+    registry: ClassVar[Registry]
 
     @property
-    def contestant(self) -> str | None:
-        """The name in `massart.learners.contestants`, None for a learner brought along."""
+    def registered(self) -> str | None:
+        """The name in the registry, None for an object."""
         return self.source if isinstance(self.source, str) else None
 
-    def learner(self, world: World, rounds: int, seed: int) -> Contestant:
-        """A learner of its own for one race; the one that was brought along stays as it is."""
-        if isinstance(self.source, str):
-            from massart.learners import contestants  # noqa: PLC0415 - numba, when a race begins
+    def learner(self, world: Any, rounds: int, seed: int) -> Any:
+        """A learner of its own for one race; an object that was given is copied."""
+        if not isinstance(self.source, str):
+            return self._copied(world, seed)
+        known = {name: getattr(world, name) for name in self._declared}
+        return self.registry.make(self.source, horizon=rounds, seed=seed, **known)
 
-            made: Contestant = contestants.make(
-                self.source,
-                dimension=world.dimension,
-                noise_rate=world.noise_rate,
-                margin=world.margin,
-                horizon=rounds,
-                seed=seed,
-            )
-            return made
-        if _is_learner(self.source):
-            own: Contestant = self.source.copy()
-            return own
-        return ClassifierLearner(copy.deepcopy(self.source), world.dimension, seed)
+    _declared: ClassVar[tuple[str, ...]]  # by the world, to learners that are made by name
+
+    @abstractmethod
+    def _copied(self, world: Any, seed: int) -> Any:
+        """A copy of the object that was given."""
+
+    @classmethod
+    @abstractmethod
+    def is_compiled(cls, source: Any) -> bool:
+        """Whether an object learns in compiled code; one that cannot race is refused."""
 
     def identity(self) -> str:
         """The same text for the same learner in the same state, in every process."""
         if isinstance(self.source, str):
             return self.source
-        import joblib  # noqa: PLC0415 - only to resume a sweep with learners brought along
+        import joblib  # noqa: PLC0415 - only to resume a sweep of objects
 
         kind = type(self.source)
         return f"{kind.__module__}.{kind.__qualname__}:{joblib.hash(self.source)}"
 
 
-def enter(learners: Any) -> list[Entry]:
+class LabelEntry(Entry):
+    """A learner for worlds with labels."""
+
+    registry = LEARNERS
+    _declared = ("dimension", "noise_rate", "margin")
+
+    def _copied(self, world: Any, seed: int) -> Any:
+        if _has(self.source, _LEARNER):
+            return self.source.copy()
+        return ClassifierLearner(copy.deepcopy(self.source), world.dimension, seed)
+
+    @classmethod
+    def is_compiled(cls, source: Any) -> bool:
+        """Whether an object learns in compiled code; one that cannot race is refused."""
+        if isinstance(source, type):
+            raise InvalidParameterError(f"{source.__name__} is a class: give a learner, as in {source.__name__}(...)")
+        if _has(source, _LEARNER):
+            return True
+        if hasattr(source, "partial_fit") and hasattr(source, "predict"):
+            return _is_massart(source)
+        raise InvalidParameterError(
+            f"{type(source).__name__} cannot race: give the name of a learner, a learner with learn, learn_many, "
+            "weights, direction and copy, or a classifier with partial_fit and predict"
+        )
+
+
+class RewardEntry(Entry):
+    """A policy for worlds with rewards."""
+
+    registry = POLICIES
+    _declared = ("dimension", "arms", "reward_range", "gap", "margin")
+
+    def _copied(self, world: Any, seed: int) -> Any:
+        return self.source.copy()
+
+    @classmethod
+    def is_compiled(cls, source: Any) -> bool:
+        """True: nothing is known of an object's speed; one that cannot race is refused."""
+        if isinstance(source, type) or not _has(source, _POLICY):
+            raise InvalidParameterError(
+                f"{source!r} cannot race: give the name of a policy, or an object with {', '.join(_POLICY)}"
+            )
+        return True
+
+
+def enter(learners: Any, kind: type[Entry] = LabelEntry) -> list[Entry]:
     """The start list: one learner or several, or a mapping from the name each shall have to the learner.
 
     A learner without a name of its own is called after its class; the second of a kind gets "-2".
@@ -89,21 +118,26 @@ def enter(learners: Any) -> list[Entry]:
     >>> [entry.name for entry in enter({"careful": both[1]})]
     ['careful']
     """
+    noun, example = kind.registry.noun, kind.registry.default[0]
     if isinstance(learners, Mapping):
         named = [(str(name), source) for name, source in learners.items()]
     else:
         several = isinstance(learners, Iterable) and not isinstance(learners, str)
-        named = [
-            (source if isinstance(source, str) else "", source) for source in (learners if several else [learners])
-        ]
+        sources = learners if several else [learners]
+        named = [(source if isinstance(source, str) else "", source) for source in sources]
     if not named:
-        raise InvalidParameterError("no learner was given: name at least one, as in race(['massart'], ...)")
+        raise InvalidParameterError(f"no {noun} was given: name at least one, as in race(['{example}'], ...)")
     entries: list[Entry] = []
-    for name, source in named:
+    for given, source in named:
         taken = {entry.name for entry in entries}
-        if name in taken:
-            raise InvalidParameterError(f"the learner {name!r} is there twice: name it once, or use other names")
-        entries.append(Entry(name or _free_name(type(source).__name__, taken), source, _is_fast(source)))
+        if isinstance(source, str):
+            name = kind.registry.find(source)
+            entry = kind(name if given == source else given, name, not kind.registry.is_peer(name))
+        else:
+            entry = kind(given or _free_name(type(source).__name__, taken), source, kind.is_compiled(source))
+        if entry.name in taken:
+            raise InvalidParameterError(f"the {noun} {entry.name!r} is there twice: name it once, or use other names")
+        entries.append(entry)
     return entries
 
 
@@ -113,29 +147,8 @@ def _free_name(name: str, taken: set[str]) -> str:
     return next(longer for number in range(2, len(taken) + 3) if (longer := f"{name}-{number}") not in taken)
 
 
-def _is_learner(source: Any) -> bool:
-    return all(hasattr(source, name) for name in ("learn", "learn_many", "direction", "weights", "copy"))
-
-
-def _is_fast(source: Any) -> bool:
-    """Refuse what cannot race; say whether the rest is compiled."""
-    if isinstance(source, str):
-        from massart.learners import contestants  # noqa: PLC0415 - numba, when a race begins
-
-        if source not in contestants.names():
-            # Refused with the nearest names, or with how to install the package it belongs to.
-            contestants.make(source, dimension=2, noise_rate=0.1, margin=0.1, horizon=10, seed=0)
-        return source in contestants.names(peers=False)
-    if isinstance(source, type):
-        raise InvalidParameterError(f"{source.__name__} is a class: give a learner, as in {source.__name__}(...)")
-    if _is_learner(source):
-        return True
-    if hasattr(source, "partial_fit") and hasattr(source, "predict"):
-        return _is_massart(source)
-    raise InvalidParameterError(
-        f"{type(source).__name__} cannot race: give the name of a contestant, a learner with learn, learn_many, "
-        "weights, direction and copy, or a classifier with partial_fit and predict"
-    )
+def _has(source: Any, names: tuple[str, ...]) -> bool:
+    return all(hasattr(source, name) for name in names)
 
 
 def _is_massart(classifier: Any) -> bool:
@@ -145,11 +158,11 @@ def _is_massart(classifier: Any) -> bool:
 
 
 class ClassifierLearner:
-    """A scikit-learn classifier with `partial_fit`, taught row by row, each predicted before it is learned.
+    """A scikit-learn classifier with `partial_fit`, trained row by row, each predicted before it is learned.
 
     Scores are the predictions, -1 and +1; of a classifier's two classes the second is +1, and before its first row it
-    says +1. `weights` are `coef_` without the intercept, and 0 for a classifier that has none: an adaptive world then
-    looks at a learner that it takes to say +1 everywhere. A classifier without a seed gets one.
+    predicts +1. `weights` are `coef_` without the intercept, and 0 for a classifier that has none: an adaptive world
+    then takes it for a learner that predicts +1 everywhere. A classifier without a seed gets one.
 
     >>> from sklearn.linear_model import SGDClassifier
     >>> learner = ClassifierLearner(SGDClassifier(), dimension=2, seed=0)
@@ -195,7 +208,7 @@ class ClassifierLearner:
             scores[0] = self._first(X[:1], int(y[0]))
             begin = 1
         if self._massart:
-            # What partial_fit would do with these rows, but it tells the prediction of each.
+            # What partial_fit would do with these rows, but with the prediction of each.
             scores[begin:] = self.classifier._learner.learn_many(X[begin:], y[begin:])
             return scores
         from sklearn import config_context  # noqa: PLC0415 - there is a classifier, so it is loaded

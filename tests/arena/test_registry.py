@@ -1,25 +1,29 @@
 """Laws of every learner that can race, and the registry that names them."""
 
+import json
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from massart import MonotoneBandit, arena, worlds
+from massart.arena import registry
+from massart.arena.registry import LEARNERS, POLICIES
+from massart.cli.main import app
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.learners import contestants
 from massart.learners.base import OnlineLearner
-from massart.learners.reference.baselines import peers
 
 ROWS = 240
 OURS = ("massart", "massart-fixed", "massart-adagrad", "massart-unknown", "paper")
 # The net of directions exists for up to three features, everything else for any number; 7 is odd on purpose.
-CASES = [(name, d) for name in contestants.names() for d in (3, 7) if name != "exponential-net" or d <= 3]
+CASES = [(name, d) for name in LEARNERS.names() for d in (3, 7) if name != "exponential-net" or d <= 3]
 DRAWN = "massart-unknown"  # `learn` predicts with an expert drawn by chance, `score` with the leader
 laws = pytest.mark.parametrize(("name", "dimension"), CASES)
 
 
 def make(name, dimension, seed=5):
-    return contestants.make(name, dimension=dimension, noise_rate=0.1, margin=0.1, horizon=ROWS, seed=seed)
+    return LEARNERS.make(name, dimension=dimension, noise_rate=0.1, margin=0.1, horizon=ROWS, seed=seed)
 
 
 def stream(dimension, rows=ROWS):
@@ -192,21 +196,21 @@ def test_bad_shapes_and_labels_are_refused(name, dimension):
 
 
 def test_names_are_unique_and_described():
-    names = contestants.names()
+    names = LEARNERS.names()
     assert len(set(names)) == len(names)
     for name in names:
-        assert contestants.describe(name)
-        assert "\n" not in contestants.describe(name)
-    assert set(contestants.names(peers=False)) == set(names) - set(peers.NAMES)
-    assert set(contestants.DEFAULT) <= set(contestants.names(peers=False))
-    assert len(set(contestants.DEFAULT)) == len(contestants.DEFAULT)
+        assert LEARNERS.describe(name)
+        assert "\n" not in LEARNERS.describe(name)
+    assert set(LEARNERS.names(peers=False)) == {name for name in names if not LEARNERS.is_peer(name)}
+    assert set(LEARNERS.default) <= set(LEARNERS.names(peers=False))
+    assert len(set(LEARNERS.default)) == len(LEARNERS.default)
 
 
 def test_ours_are_ours():
-    assert {name for name in contestants.names() if contestants.is_ours(name)} == set(OURS)
+    assert {name for name in LEARNERS.names() if LEARNERS.is_ours(name)} == set(OURS)
 
 
-@pytest.mark.parametrize("ask", [contestants.describe, contestants.is_ours, lambda name: make(name, 3)])
+@pytest.mark.parametrize("ask", [LEARNERS.describe, LEARNERS.find, LEARNERS.is_peer, lambda name: make(name, 3)])
 @pytest.mark.parametrize(
     ("wrong", "hint"), [("perceptrom", "'perceptron'"), ("sklearn-logg", "'sklearn-log'"), ("zzz", "massart-fixed")]
 )
@@ -228,27 +232,94 @@ def test_an_unknown_name_gets_near_ones(ask, wrong, hint):
         ("exponential-net", {"noise_rate": 0.1}),
     ],
 )
-def test_a_learner_says_what_it_must_be_told(name, missing):
-    with pytest.raises(InvalidParameterError, match=r"must be told.*massart-unknown"):
-        contestants.make(name, dimension=3, **missing)
+def test_a_learner_says_what_it_needs(name, missing):
+    with pytest.raises(InvalidParameterError, match=r"needs .*massart-unknown"):
+        LEARNERS.make(name, dimension=3, **missing)
 
 
-TOLD_NOTHING = [
+NEEDS_NOTHING = [
     name
-    for name in contestants.names()
+    for name in LEARNERS.names()
     if name not in ("leaky-relu", "coin-betting", "exponential-net", *OURS) or name == DRAWN
 ]
 
 
-@pytest.mark.parametrize("name", TOLD_NOTHING)
+@pytest.mark.parametrize("name", NEEDS_NOTHING)
 def test_the_others_need_only_the_dimension(name):
     X, y = stream(4, 12)
-    assert contestants.make(name, dimension=4).learn_many(X, y).shape == (12,)
+    assert LEARNERS.make(name, dimension=4).learn_many(X, y).shape == (12,)
 
 
 def test_an_absent_package_is_named_with_the_way_to_get_it(monkeypatch):
-    monkeypatch.setattr(peers, "_importable", lambda package: package != "vowpalwabbit")
-    assert "vw" not in contestants.names()
-    assert "sklearn-log" in contestants.names()
+    monkeypatch.setattr(registry, "_importable", lambda package: package != "vowpalwabbit")
+    assert "vw" not in LEARNERS.names()
+    assert "sklearn-log" in LEARNERS.names()
     with pytest.raises(InvalidParameterError, match=r"'vowpalwabbit'.*pip install 'massart\[bench\]'"):
         make("vw", 3)
+
+
+def test_groups_of_policies():
+    assert POLICIES.opened(["default", "uniform"]) == list(POLICIES.default)
+    assert set(POLICIES.opened(["peers"])) | set(POLICIES.default) == set(POLICIES.opened(["all"]))
+    assert [name for name in POLICIES.names() if POLICIES.is_ours(name)] == ["monotone", "monotone-unknown", "paper"]
+    assert LEARNERS.opened(["massart-default,arow", "massart-known"]) == ["massart-unknown", "arow", "massart"]
+
+
+def test_titles_are_unique():
+    for table in (LEARNERS, POLICIES):
+        titles = [table.title(name) for name in table.names()]
+        assert len(set(titles)) == len(titles)
+    assert [LEARNERS.title(name) for name in ("massart", "massart-unknown", "paper", "arow")] == [
+        "massart (noise and margin known)",
+        "massart (default)",
+        "paper's Algorithm 1",
+        "arow",
+    ]
+
+
+@pytest.mark.parametrize("name", POLICIES.names(peers=False))
+def test_a_policy_is_the_same_wherever_its_name_is_used(name):
+    """In a race, in a sweep, by `massart race` and by hand: the horizon is that of the race."""
+    world = worlds.make("hard-pairs", seed=np.random.SeedSequence(4).spawn(2)[0])
+    seed = int(np.random.SeedSequence(4).spawn(2)[1].generate_state(1)[0])
+    known = {key: getattr(world, key) for key in ("dimension", "arms", "gap", "margin", "reward_range")}
+    by_hand = POLICIES.make(name, horizon=300, seed=seed, **known)
+    chunk = world.take(300)
+    arms = by_hand.play(chunk.contexts, chunk.rewards).arms
+    reward = chunk.rewards[np.arange(300), arms].mean()
+    raced = arena.race(name, "hard-pairs", 300, seed=4)
+    swept = arena.sweep("hard-pairs", name, rounds=300, seeds=[4])
+    done = CliRunner().invoke(
+        app, ["race", "--bandit", "hard-pairs", "-l", name, "--rounds", "300", "--seeds", "5", "--json"]
+    )
+    told = [row for row in json.loads(done.stdout) if row["seed"] == 4]
+    assert raced.rows == swept == told
+    assert raced.final[name].reward == pytest.approx(reward, rel=1e-12)
+    np.testing.assert_array_equal(raced.learners[name].weights, by_hand.weights)
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS.names(peers=False) if name != "exponential-net"])
+def test_a_learner_is_the_same_wherever_its_name_is_used(name):
+    world = worlds.make("kink", seed=np.random.SeedSequence(4).spawn(2)[0])
+    seed = int(np.random.SeedSequence(4).spawn(2)[1].generate_state(1)[0])
+    known = {key: getattr(world, key) for key in ("dimension", "noise_rate", "margin")}
+    by_hand = LEARNERS.make(name, horizon=300, seed=seed, **known)
+    chunk = world.take(300)
+    by_hand.learn_many(chunk.X, chunk.y)
+    raced = arena.race(name, "kink", 300, seed=4)
+    done = CliRunner().invoke(app, ["race", "kink", "-l", name, "--rounds", "300", "--seeds", "5", "--json"])
+    assert raced.rows == arena.sweep("kink", name, rounds=300, seeds=[4])
+    assert raced.rows == [row for row in json.loads(done.stdout) if row["seed"] == 4]
+    assert raced.final[name].mistakes == by_hand.mistakes
+    np.testing.assert_array_equal(raced.learners[name].weights, by_hand.weights)
+
+
+def test_the_documented_monotone_knows_the_horizon():
+    """docs/policies.md: gap, margin, the horizon if there is one."""
+    known = {"dimension": 10, "arms": 5, "gap": 0.05, "margin": 0.1, "seed": 0}
+    with_horizon, without = (POLICIES.make("monotone", **known, horizon=horizon) for horizon in (50_000, None))
+    expected = MonotoneBandit(0.05, 0.1, (0.0, 1.0), 50_000, random_state=0)
+    chunk = worlds.make("simpson", seed=0).take(20_000)
+    played = [policy.play(chunk.contexts, chunk.rewards).probabilities for policy in (with_horizon, expected, without)]
+    np.testing.assert_array_equal(played[0], played[1])
+    assert not np.array_equal(played[0], played[2])
