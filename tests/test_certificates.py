@@ -251,7 +251,7 @@ def test_rounding_does_not_make_the_path_regret_wrong():
         x, sign = hostile_row(learner.weights, 1.0, rng)
         y = -sign if rng.random() < ETA else sign
         z = np.append(x, 1.0) / np.sqrt(x @ x + 1)
-        w = learner._s[kernel.SCALE] * learner._v
+        w = learner._s[kernel.State.SCALE] * learner._v
         s = 1.0 if w @ z >= 0 else -1.0
         g = 0.5 * ((1 - 2 * ETA) * s - y) * z / (abs(w @ z) + 0.1)
         total, linear = total + g, linear + g @ w

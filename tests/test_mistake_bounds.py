@@ -164,14 +164,14 @@ def test_the_pool_pays_at_most_its_price(world):
     rounds, chance = 1000, []
     for seed in range(SEEDS // 5):
         pool = play(pool_for(one := worlds.make(world, seed=seed), seed), one, rounds)
-        t, losses = pool._t, pool._M[mixture.LOSS]
-        gap, split = mixture.gap_of(pool._M, t), t[mixture.SPLIT]
-        assert t[mixture.DRAWN] <= losses.min() + 2 * gap + 1e-9
+        t, losses = pool._t, pool._M[mixture.Member.LOSS]
+        gap, split = mixture.gap_of(pool._M, t), t[mixture.Total.SPLIT]
+        assert t[mixture.Total.DRAWN] <= losses.min() + 2 * gap + 1e-9
         assert 2 * gap <= theory.adahedge_price(losses.size, rounds, losses.min(), laziness=17 / 16)
-        assert t[mixture.EXPECTED] <= t[mixture.VOTED] + theory.council_default_price(split)
-        assert t[mixture.EXPECTED] <= t[mixture.DRAWN] + theory.council_price(split)
+        assert t[mixture.Total.EXPECTED] <= t[mixture.Total.VOTED] + theory.council_default_price(split)
+        assert t[mixture.Total.EXPECTED] <= t[mixture.Total.DRAWN] + theory.council_price(split)
         assert pool.certificate().holds, "no true pair of the grid is contradicted (at 0.99; none comes near)"
-        chance.append(pool.mistakes - t[mixture.EXPECTED])
+        chance.append(pool.mistakes - t[mixture.Total.EXPECTED])
     assert abs(np.mean(chance)) <= Z * np.std(chance, ddof=1) / np.sqrt(len(chance))
 
 
@@ -221,7 +221,7 @@ def test_the_majority_vote_has_no_bound(rows):
             pool.learn(x, -pool.predict(x))
     majority, sample = pools["majority"], pools["sample"]
     assert majority.mistakes == rounds
-    best, split = sample._M[mixture.LOSS].min(), sample._t[mixture.SPLIT]
+    best, split = sample._M[mixture.Member.LOSS].min(), sample._t[mixture.Total.SPLIT]
     assert best <= 0.55 * rounds
     price = theory.adahedge_price(sample._M.shape[1], rounds, best, 17 / 16) + theory.council_price(split)
     assert sample.mistakes <= best + price + Z * np.sqrt(rounds) / 2

@@ -6,9 +6,10 @@ from decimal import Decimal, localcontext
 
 import numba
 import numpy as np
+import oracle
 import pytest
 
-from massart.kernels.learning.elementary import cbrt, exp, exp_all, log
+from massart.kernels.learning.elementary import cbrt, coin, draw, exp, exp_all, log
 
 SMALLEST, SMALLEST_NORMAL, LARGEST = 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308
 
@@ -101,3 +102,15 @@ def test_nothing_is_fused_and_no_library_is_called(function):
     )
     machine_code = "".join(function.inspect_asm().values())
     assert not re.search(r"\bv?fn?m(add|sub)\w*", machine_code)  # x86-64 and ARM name them alike
+
+
+def test_the_draw_never_takes_an_impossible_arm():
+    p = np.array([0.0, 0.25, 0.0, 0.75, 0.0])
+    for toss, arm in ((0.0, 1), (0.2499, 1), (0.25, 3), (np.nextafter(1.0, 0.0), 3)):
+        assert draw(p, toss) == arm
+    assert draw(np.array([0.1, 0.2, 0.7 - 1e-12, 0.0]), np.nextafter(1.0, 0.0)) == 2
+
+
+def test_coins_are_splitmix64():
+    for number in range(200):
+        assert coin(np.uint64(2**63 + 5), float(number)) == oracle.coin(2**63 + 5, number)

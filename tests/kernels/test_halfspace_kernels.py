@@ -53,9 +53,9 @@ def same_path(learner, oracle):
     """The sums that feed a certificate are those of the oracle, from their definitions."""
     s, path = learner._s, oracle.path
     for name in ("LINEAR", "SPREAD", "INVERSE"):
-        found, expected = s[getattr(kernel, name)], getattr(path, name.lower())
+        found, expected = s[kernel.State[name]], getattr(path, name.lower())
         assert found == pytest.approx(expected, rel=DRIFT, abs=DRIFT), name
-    if learner._rule[kernel.KIND] in (kernel.FTRL, kernel.FIXED):
+    if learner._rule[kernel.Rule.KIND] in (kernel.FTRL, kernel.FIXED):
         assert path_regret(learner._rule, s) == pytest.approx(path.regret, rel=DRIFT)
 
 
@@ -69,20 +69,29 @@ def test_kernel_follows_the_oracle_round_by_round(case, intercept, size, classes
     constant = {"fit_intercept": intercept > 0, "intercept_scaling": intercept or 1.0}
     learner = Halfspace(D, ETA, GAMMA, class_weight=classes, **constant, **options)
     eta = theory.class_weight_noise_rate(ETA, classes[0] / classes[1])
-    assert learner._rule[kernel.ETA] == pytest.approx(eta)
-    oracle = make(D + 1, eta=learner._rule[kernel.ETA], class_weight=classes, length=1.0)
+    assert learner._rule[kernel.Rule.ETA] == pytest.approx(eta)
+    oracle = make(D + 1, eta=learner._rule[kernel.Rule.ETA], class_weight=classes, length=1.0)
     costs = c * np.where(y > 0, classes[1], classes[0])
     wrong = 0.0
     for t in range(T):
         x = unit(X[t], intercept)
         score = learner.learn(X[t], y[t], c[t])
         assert abs(score - oracle.round(x, y[t], c[t])) <= DRIFT, f"round {t}"
-        assert relative(learner._s[kernel.SCALE] * learner._v, oracle.w) <= DRIFT, f"round {t}"
+        assert relative(learner._s[kernel.State.SCALE] * learner._v, oracle.w) <= DRIFT, f"round {t}"
         wrong += costs[t] * ((score >= 0) != (y[t] > 0))
         same_path(learner, oracle)
     assert learner.intercept == pytest.approx(intercept * oracle.w[-1], rel=DRIFT, abs=DRIFT)
     assert learner.mistakes == oracle.mistakes
-    counted = learner._s[[kernel.WEIGHT, kernel.WEIGHT2, kernel.WRONG, kernel.POSITIVES, kernel.FIRST, kernel.HEAVIEST]]
+    counted = learner._s[
+        [
+            kernel.State.WEIGHT,
+            kernel.State.WEIGHT2,
+            kernel.State.WRONG,
+            kernel.State.POSITIVES,
+            kernel.State.FIRST,
+            kernel.State.HEAVIEST,
+        ]
+    ]
     heavy = c * max(classes)
     assert counted == pytest.approx(
         [costs.sum(), (costs**2).sum(), wrong, costs[y > 0].sum(), heavy[0], heavy.max()], rel=1e-12
@@ -172,13 +181,13 @@ def test_scale_is_folded_in_before_it_underflows(case):
     total = np.zeros(D + 1)
     for t in range(T):
         if t == T // 2:  # as if many projections had shrunk the scale below its limit
-            factor = 0.5 * kernel._SMALLEST_SCALE / learner._s[kernel.SCALE]
-            learner._s[[kernel.SCALE, kernel.SCALED]] *= factor
+            factor = 0.5 * kernel._SMALLEST_SCALE / learner._s[kernel.State.SCALE]
+            learner._s[[kernel.State.SCALE, kernel.State.SCALED]] *= factor
             learner._v /= factor
         total += c[t] * oracle.w
         oracle.round(unit(X[t], 1.0), y[t], c[t])
         learner.learn_rows(Rows.of(X[t : t + 1]), y[t : t + 1].astype(np.int8), c[t : t + 1], None, average)
-    assert learner._s[kernel.SCALE] > 1e-3, "folded"
+    assert learner._s[kernel.State.SCALE] > 1e-3, "folded"
     assert relative(np.append(learner.weights, learner.intercept), oracle.w) <= DRIFT
     assert relative(learner.summed(average)[0][0, 0], total) <= DRIFT
 
@@ -210,10 +219,10 @@ def test_parameters_of_the_paper_in_the_kernel_are_those_of_theory():
     floor = theory.paper_floor(slack, 0.3)
     cap = theory.paper_gradient_cap(0.1, slack, floor)
     s = learner._s
-    assert s[kernel.SLACK] == pytest.approx(slack / 2, rel=1e-14)
-    assert s[kernel.FLOOR] == pytest.approx(floor, rel=1e-14)
-    assert s[kernel.CAP] == pytest.approx(cap, rel=1e-14)
-    assert s[kernel.STEP] == pytest.approx(theory.paper_step(cap, 5000), rel=1e-14)
+    assert s[kernel.State.SLACK] == pytest.approx(slack / 2, rel=1e-14)
+    assert s[kernel.State.FLOOR] == pytest.approx(floor, rel=1e-14)
+    assert s[kernel.State.CAP] == pytest.approx(cap, rel=1e-14)
+    assert s[kernel.State.STEP] == pytest.approx(theory.paper_step(cap, 5000), rel=1e-14)
 
 
 def test_ftrl_is_projected_when_gradients_agree():

@@ -1,4 +1,4 @@
-"""The mixture keeps AdaHedge's and the council's laws on every path: Theorem 7 of docs/theory.md, round by round."""
+"""The mixture keeps the laws of AdaHedge and of Prod on every path: Theorem 7 of docs/theory.md, round by round."""
 
 import numpy as np
 import pytest
@@ -15,16 +15,16 @@ SEED = np.uint64(3)
 NAMES = ["ROUNDS", "MISTAKES", "WEIGHT", "WEIGHT2", "HEAVIEST", "WRONG", "EXPECTED", "DRAWN", "VOTED", "GAP", "RATE"]
 NAMES += ["TOTAL_THEN", "DRAWN_THEN", "BEST_THEN", "NEXT", "HEARD", "SPLIT", "PRIOR", "FAVOUR", "CHANCE"]
 NAMES += ["COINS", "FIRST", "POSITIVES"]
-PLACES = [getattr(kernel, name) for name in NAMES]
+PLACES = [kernel.Total[name] for name in NAMES]
 
 
 def fresh(experts):
     """(M, t) before the first round, as learners.experts makes them."""
-    M, t = np.zeros((kernel.MEMBER_SIZE, experts)), np.zeros(kernel.TOTAL_SIZE)
-    M[[kernel.SHARE, kernel.VOICE]] = 1.0
-    t[[kernel.TOTAL, kernel.TOTAL_THEN]] = experts
-    t[[kernel.PRIOR, kernel.CHANCE]] = 0.5
-    t[kernel.FAVOUR] = 1.0
+    M, t = np.zeros((len(kernel.Member), experts)), np.zeros(len(kernel.Total))
+    M[[kernel.Member.SHARE, kernel.Member.VOICE]] = 1.0
+    t[[kernel.Total.TOTAL, kernel.Total.TOTAL_THEN]] = experts
+    t[[kernel.Total.PRIOR, kernel.Total.CHANCE]] = 0.5
+    t[kernel.Total.FAVOUR] = 1.0
     return M, t
 
 
@@ -86,7 +86,7 @@ def play(labels, weights, rounds=300, experts=7, seed=0, voting=kernel.SAMPLE, c
         kernel.weigh(t, row * max(classes))
         before = M.copy(), t.copy()
         given, vote = kernel.answer(M, t, scores, voting, SEED)
-        y = label(M[kernel.SHARE] / t[kernel.TOTAL], vote, t[kernel.CHANCE])
+        y = label(M[kernel.Member.SHARE] / t[kernel.Total.TOTAL], vote, t[kernel.Total.CHANCE])
         c = row * classes[int(y > 0)]
         kernel.judge(M, t, scores, given, vote, y, c, voting)
         yield scores, y, c, given, vote, before, M, t
@@ -95,7 +95,7 @@ def play(labels, weights, rounds=300, experts=7, seed=0, voting=kernel.SAMPLE, c
 @every_weight
 @every_label
 def test_mixture_follows_the_oracle_round_by_round(labels, weights):
-    """Shares, rates, gap and council from the sums of losses, where the kernel multiplies; experts may vanish."""
+    """Shares, rates, gap and chance from the sums of losses, where the kernel multiplies; experts may vanish."""
     follow(labels, weights, (1.0, 1.0))
 
 
@@ -114,10 +114,10 @@ def follow(labels, weights, classes):
         assert close(given, oracle.round(scores, y, c, heavy)), f"round {r}"
         expected = [getattr(oracle, name.lower()) for name in NAMES]
         assert close(t[PLACES], expected, least=1e-12), f"{dict(zip(NAMES, t[PLACES] - expected, strict=True))}, {r}"
-        assert close(M[kernel.LOSS], oracle.loss)
-        assert close(M[kernel.POWER], oracle.power)
+        assert close(M[kernel.Member.LOSS], oracle.loss)
+        assert close(M[kernel.Member.POWER], oracle.power)
         shares = oracle.shares()
-        assert close(M[kernel.SHARE] / t[kernel.TOTAL], shares / shares.sum(), least=ROUNDING)
+        assert close(M[kernel.Member.SHARE] / t[kernel.Total.TOTAL], shares / shares.sum(), least=ROUNDING)
 
 
 @every_weight
@@ -126,12 +126,12 @@ def test_shares_and_gap_are_those_of_adahedge(labels, weights):
     """p_e ~ exp(-rate loss_e); the gap is the sum of h_t - mix_t; the rate never rises and is late by a sixteenth."""
     losses, gap, drawn, last, heaviest = np.zeros(7), 0.0, 0.0, np.inf, 0.0
     for scores, y, c, _, _, (M, t), after, then in play(labels, weights):
-        rate = t[kernel.RATE] if t[kernel.GAP] > 0 else np.inf
+        rate = t[kernel.Total.RATE] if t[kernel.Total.GAP] > 0 else np.inf
         assert rate <= last
-        assert gap <= LAZY * t[kernel.GAP] * (1 + ROUNDING) + 1e-12 * heaviest
+        assert gap <= LAZY * t[kernel.Total.GAP] * (1 + ROUNDING) + 1e-12 * heaviest
         last, heaviest = rate, max(heaviest, c)
-        p = M[kernel.SHARE] / t[kernel.TOTAL]
-        assert close(M[kernel.SHARE].sum(), t[kernel.TOTAL], 1e-12)
+        p = M[kernel.Member.SHARE] / t[kernel.Total.TOTAL]
+        assert close(M[kernel.Member.SHARE].sum(), t[kernel.Total.TOTAL], 1e-12)
         lead = losses - losses.min()
         expected = np.exp(-rate * lead) if rate < np.inf else (lead <= 0).astype(float)
         assert close(p, expected / expected.sum(), least=1e-7)
@@ -144,13 +144,13 @@ def test_shares_and_gap_are_those_of_adahedge(labels, weights):
             mix = after_round.min() - losses.min()
         gap += max(0.0, p @ lost - mix)
         losses = after_round
-        assert close(after[kernel.LOSS], losses, 1e-12)
-        assert close(then[kernel.DRAWN], drawn)
+        assert close(after[kernel.Member.LOSS], losses, 1e-12)
+        assert close(then[kernel.Total.DRAWN], drawn)
         assert close(kernel.gap_of(after, then), gap, 1e-7, 1e-9 * heaviest)
-        assert then[kernel.GAP] >= 0.0
-        assert gap <= (then[kernel.GAP] + then[kernel.DOUBT]) * (1 + ROUNDING) + 1e-9 * heaviest
+        assert then[kernel.Total.GAP] >= 0.0
+        assert gap <= (then[kernel.Total.GAP] + then[kernel.Total.DOUBT]) * (1 + ROUNDING) + 1e-9 * heaviest
         assert drawn <= losses.min() + 2 * gap + 1e-9 * heaviest  # Theorem 7(b), on the path
-    weight = then[kernel.WEIGHT] / heaviest
+    weight = then[kernel.Total.WEIGHT] / heaviest
     price = heaviest * theory.adahedge_price(7, weight, min(weight, losses.min() / heaviest), LAZY)
     assert drawn <= losses.min() + price
 
@@ -159,8 +159,8 @@ def test_gap_is_kept_to_a_sixteenth_with_few_logarithms():
     """The rate is set for a gap that is at most a sixteenth behind, in far fewer rounds than there are."""
     last, changes = 0.0, 0
     for *_, t in play("coins", "equal", rounds=3000):
-        changes += t[kernel.GAP] != last
-        last = t[kernel.GAP]
+        changes += t[kernel.Total.GAP] != last
+        last = t[kernel.Total.GAP]
     # from the first gap, at least 1/7, to the last, one change per factor 17/16, and those at which voices are set
     voices = np.log(3000) / np.log(LAZY) + 1 / 0.0625
     assert changes <= np.log(7 * last) / np.log(LAZY) + voices
@@ -169,39 +169,39 @@ def test_gap_is_kept_to_a_sixteenth_with_few_logarithms():
 
 @every_weight
 @every_label
-def test_expected_losses_and_the_prices_of_the_council(labels, weights):
+def test_expected_losses_and_the_prices_of_prod(labels, weights):
     """Drawn, voted and expected losses recomputed; Theorem 7(d) on the path, with the split that n has had so far."""
     drawn = voted = expected = split = coins = 0.0
     for scores, y, c, given, vote, (M, t), _, then in play(labels, weights):
-        p, chance = M[kernel.SHARE] / t[kernel.TOTAL], t[kernel.CHANCE]
+        p, chance = M[kernel.Member.SHARE] / t[kernel.Total.TOTAL], t[kernel.Total.CHANCE]
         wrong, missed = p @ (signs(scores) != y), float(signs(vote) != y)
-        assert close(vote, M[kernel.VOICE] @ scores)
+        assert close(vote, M[kernel.Member.VOICE] @ scores)
         drawn += c * wrong
         voted += c * missed
         q = chance * wrong + (1 - chance) * missed  # the probability of a mistake before the coin
         expected += c * q
         coins += c**2 * q * (1 - q)
-        assert close(then[kernel.COINS], coins, least=1e-12 * then[kernel.WEIGHT2])
-        assert close(then[kernel.DRAWN], drawn)
-        assert close(then[kernel.VOTED], voted, 1e-12)
-        assert close(then[kernel.EXPECTED], expected)
-        assert (then[kernel.WRONG] > t[kernel.WRONG]) == (signs(given) != y)
-        heaviest, split = then[kernel.HEAVIEST], max(split, then[kernel.SPLIT])
+        assert close(then[kernel.Total.COINS], coins, least=1e-12 * then[kernel.Total.WEIGHT2])
+        assert close(then[kernel.Total.DRAWN], drawn)
+        assert close(then[kernel.Total.VOTED], voted, 1e-12)
+        assert close(then[kernel.Total.EXPECTED], expected)
+        assert (then[kernel.Total.WRONG] > t[kernel.Total.WRONG]) == (signs(given) != y)
+        heaviest, split = then[kernel.Total.HEAVIEST], max(split, then[kernel.Total.SPLIT])
         assert expected <= voted + heaviest * theory.council_default_price(split) * (1 + ROUNDING)
         assert expected <= drawn + heaviest * theory.council_price(split) * (1 + ROUNDING)
-        assert then[kernel.PRIOR] <= t[kernel.PRIOR]
-        assert 1 <= 4 * then[kernel.PRIOR] ** 2 * (1 + split) * (1 + ROUNDING) <= LAZY * (1 + ROUNDING) ** 2
-        odds = then[kernel.FAVOUR] * then[kernel.PRIOR] / (1 - then[kernel.PRIOR])
-        assert close(then[kernel.CHANCE], odds / (1 + odds))
+        assert then[kernel.Total.PRIOR] <= t[kernel.Total.PRIOR]
+        assert 1 <= 4 * then[kernel.Total.PRIOR] ** 2 * (1 + split) * (1 + ROUNDING) <= LAZY * (1 + ROUNDING) ** 2
+        odds = then[kernel.Total.FAVOUR] * then[kernel.Total.PRIOR] / (1 - then[kernel.Total.PRIOR])
+        assert close(then[kernel.Total.CHANCE], odds / (1 + odds))
 
 
 @every_label
 def test_majority_is_the_vote_alone(labels):
     for _, y, _, given, vote, (_, t), _, then in play(labels, "random", voting=kernel.MAJORITY):
-        assert close(given, vote / t[kernel.TOTAL], 1e-12)
-        assert then[kernel.EXPECTED] == then[kernel.VOTED] == then[kernel.WRONG]
-        assert then[kernel.COINS] == 0.0
-        assert (then[kernel.WRONG] > t[kernel.WRONG]) == (signs(vote) != y)
+        assert close(given, vote / t[kernel.Total.TOTAL], 1e-12)
+        assert then[kernel.Total.EXPECTED] == then[kernel.Total.VOTED] == then[kernel.Total.WRONG]
+        assert then[kernel.Total.COINS] == 0.0
+        assert (then[kernel.Total.WRONG] > t[kernel.Total.WRONG]) == (signs(vote) != y)
 
 
 def test_voices_are_shares_in_units_of_the_scores_size():
@@ -210,11 +210,11 @@ def test_voices_are_shares_in_units_of_the_scores_size():
     for r, (scores, _, c, _, _, _, M, t) in enumerate(play("truth", "random", rounds=400), start=1):
         if r < 64 or r % 8 == 0:
             squares, heard = squares + c * scores**2, heard + c
-        assert close(M[kernel.POWER], squares / heard)
-        if t[kernel.NEXT] == LAZY * r:  # set in this round
+        assert close(M[kernel.Member.POWER], squares / heard)
+        if t[kernel.Total.NEXT] == LAZY * r:  # set in this round
             size, last = np.sqrt(squares / heard), r
         assert r <= max(LAZY * last, last + 1)
-        assert close(M[kernel.VOICE] * size, M[kernel.SHARE])
+        assert close(M[kernel.Member.VOICE] * size, M[kernel.Member.SHARE])
 
 
 def test_a_mistake_that_all_experts_make_costs_nothing():
@@ -225,9 +225,9 @@ def test_a_mistake_that_all_experts_make_costs_nothing():
             kernel.weigh(t, weights[r % len(weights)])
             given, vote = kernel.answer(M, t, np.ones(3), kernel.SAMPLE, SEED)
             kernel.judge(M, t, np.ones(3), given, vote, -1.0, weights[r % len(weights)], kernel.SAMPLE)
-            assert 0.0 <= t[kernel.GAP] <= 1e-14
-            assert np.array_equal(M[kernel.SHARE], np.full(3, M[kernel.SHARE, 0]))
-        assert t[kernel.DRAWN] == pytest.approx(t[kernel.WRONG])
+            assert 0.0 <= t[kernel.Total.GAP] <= 1e-14
+            assert np.array_equal(M[kernel.Member.SHARE], np.full(3, M[kernel.Member.SHARE, 0]))
+        assert t[kernel.Total.DRAWN] == pytest.approx(t[kernel.Total.WRONG])
         assert kernel.gap_of(M, t) <= 1e-14
 
 
@@ -239,7 +239,7 @@ def test_a_leader_that_errs_keeps_its_share_however_small_the_gap():
         kernel.weigh(t, 1.0)
         given, vote = kernel.answer(M, t, last, kernel.SAMPLE, SEED)
         kernel.judge(M, t, last, given, vote, y, 1.0, kernel.SAMPLE)
-    assert M[kernel.SHARE, 16] / t[kernel.TOTAL] < 1e-20
+    assert M[kernel.Member.SHARE, 16] / t[kernel.Total.TOTAL] < 1e-20
     assert kernel.gap_of(M, t) == pytest.approx(1 / 17, rel=1e-6)
 
 
@@ -258,11 +258,11 @@ def test_no_share_is_lost_when_a_heavy_row_comes_late():
     for _ in range(2000):
         kernel.weigh(t, 1.0)
         given, vote = kernel.answer(M, t, scores, kernel.SAMPLE, SEED)
-        y = -1.0 if M[kernel.SHARE, 0] >= M[kernel.SHARE, 1] else 1.0  # the leader is always wrong
+        y = -1.0 if M[kernel.Member.SHARE, 0] >= M[kernel.Member.SHARE, 1] else 1.0  # the leader is always wrong
         kernel.judge(M, t, scores, given, vote, y, 1.0, kernel.SAMPLE)
         assert np.isfinite(M).all()
-        assert t[kernel.TOTAL] > 0
-    assert t[kernel.DRAWN] <= M[kernel.LOSS].min() + theory.adahedge_price(2, 2002, 1001, LAZY)
+        assert t[kernel.Total.TOTAL] > 0
+    assert t[kernel.Total.DRAWN] <= M[kernel.Member.LOSS].min() + theory.adahedge_price(2, 2002, 1001, LAZY)
 
 
 def test_extreme_scores_leave_numbers():
@@ -281,13 +281,13 @@ def test_the_mistakes_are_what_was_expected_against_who_knows_all_but_the_coin()
     for seed in range(3):
         for labels in LABELS:
             *_, (*_, t) = play(labels, "random", seed=seed)
-            allowed = np.sqrt(0.5 * t[kernel.WEIGHT2] * np.log(2 / 1e-6))
-            assert abs(t[kernel.WRONG] - t[kernel.EXPECTED]) <= allowed
-            assert t[kernel.EXPECTED] > 0
+            allowed = np.sqrt(0.5 * t[kernel.Total.WEIGHT2] * np.log(2 / 1e-6))
+            assert abs(t[kernel.Total.WRONG] - t[kernel.Total.EXPECTED]) <= allowed
+            assert t[kernel.Total.EXPECTED] > 0
 
 
 @pytest.mark.parametrize("classes", [(1.0, 1.0), (0.5, 3.0)])
-def test_council_of_a_pair_follows_the_oracle(classes):
+def test_prod_over_a_pair_follows_the_oracle(classes):
     rng = np.random.default_rng(0)
     rounds = 500
     steady, recent, y = (rng.normal(size=rounds) for _ in range(3))
@@ -298,14 +298,14 @@ def test_council_of_a_pair_follows_the_oracle(classes):
         for order in (np.empty(0, np.uint64), rng.permutation(rounds).astype(np.uint64)):
             t, answers, council = fresh(2)[1], np.empty(rounds), Council()
             first, second = (steady[order], recent[order]) if order.size else (steady, recent)
-            kernel.convene_pair(first, second, (rounds, order, labels, weight), np.array(classes), SEED, t, answers)
+            kernel.mix_pair(first, second, (rounds, order, labels, weight), np.array(classes), SEED, t, answers)
             lost = np.zeros(4)  # default, other, expected, answered
             coins = positives = total = 0.0
             for n in range(rounds):
                 i = int(order[n]) if order.size else n
                 c = weight[i] if weight.size else 1.0
                 council.weigh(c * max(classes))
-                assert n > 0 or t[kernel.FIRST] == c * max(classes)
+                assert n > 0 or t[kernel.Total.FIRST] == c * max(classes)
                 c *= classes[int(labels[i] > 0)]
                 chance = council.chance
                 toss = coin(int(SEED), n)
@@ -315,11 +315,13 @@ def test_council_of_a_pair_follows_the_oracle(classes):
                 lost += c * np.array([a, b, q, signs(answers[n]) != labels[i]])
                 coins, positives, total = coins + c * c * q * (1 - q), positives + c * (labels[i] > 0), total + c
                 council.compare(a, b, c)
-            found = t[[kernel.VOTED, kernel.DRAWN, kernel.EXPECTED, kernel.WRONG]]
+            found = t[[kernel.Total.VOTED, kernel.Total.DRAWN, kernel.Total.EXPECTED, kernel.Total.WRONG]]
             assert found == pytest.approx(lost, rel=ROUNDING)
-            assert t[kernel.CHANCE] == pytest.approx(council.chance, rel=ROUNDING)
-            assert t[kernel.ROUNDS] == rounds
-            assert t[[kernel.WEIGHT, kernel.COINS, kernel.POSITIVES]] == pytest.approx([total, coins, positives])
+            assert t[kernel.Total.CHANCE] == pytest.approx(council.chance, rel=ROUNDING)
+            assert t[kernel.Total.ROUNDS] == rounds
+            assert t[[kernel.Total.WEIGHT, kernel.Total.COINS, kernel.Total.POSITIVES]] == pytest.approx(
+                [total, coins, positives]
+            )
 
 
 def coins(seed, count=64_000, start=0):
@@ -351,12 +353,16 @@ def test_coins_are_uniform_and_independent_of_their_neighbours(seed):
 def test_an_expert_is_drawn_as_often_as_its_share_says():
     """One state, many coins: the vote with probability 1 - chance, expert e with chance * share."""
     M, t = fresh(4)
-    M[kernel.SHARE], M[kernel.POWER], M[kernel.VOICE] = [0.5, 2.0, 0.0, 1.5], 4.0, [1.0, 1.0, 0.0, 1.0]
-    t[kernel.TOTAL], t[kernel.CHANCE] = 4.0, 0.4
+    M[kernel.Member.SHARE], M[kernel.Member.POWER], M[kernel.Member.VOICE] = (
+        [0.5, 2.0, 0.0, 1.5],
+        4.0,
+        [1.0, 1.0, 0.0, 1.0],
+    )
+    t[kernel.Total.TOTAL], t[kernel.Total.CHANCE] = 4.0, 0.4
     scores = np.array([2.0, 4.0, 6.0, -8.0])
     counts = {}
     for n in range(20_000):
-        t[kernel.ROUNDS] = n
+        t[kernel.Total.ROUNDS] = n
         given, vote = kernel.answer(M, t, scores, kernel.SAMPLE, SEED)
         assert vote == -2.0
         counts[given] = counts.get(given, 0) + 1

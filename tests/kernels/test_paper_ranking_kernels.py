@@ -96,7 +96,7 @@ def test_algorithm_3_round_by_round(form, changing, floor):
             oracle.w = np.zeros(D)
             state = {name: array.copy() for name, array in bandit.arrays().items()}
             state["weights"][:] = 0
-            state["experts"][paper.NORM2] = 0
+            state["experts"][paper.Expert.NORM2] = 0
             bandit = MonotoneBandit.from_arrays(state)
         choice, may = bandit.choose(form(X), allowed), np.flatnonzero(allowed)
         np.testing.assert_allclose(choice.probabilities[may], oracle.probabilities(X[may]), atol=DRIFT)
@@ -109,7 +109,7 @@ def test_algorithm_3_round_by_round(form, changing, floor):
         heads += beta is not None
         np.testing.assert_allclose(bandit.arrays()["weights"][:, 0], oracle.w, atol=DRIFT, err_msg=f"round {number}")
     assert 40 < heads < 390
-    assert bandit.arrays()["experts"][paper.NORM2, 0] == pytest.approx(oracle.w @ oracle.w)
+    assert bandit.arrays()["experts"][paper.Expert.NORM2, 0] == pytest.approx(oracle.w @ oracle.w)
 
 
 @pytest.mark.parametrize("arms", [2, 3, 5])
@@ -130,7 +130,7 @@ def test_parameters_are_those_of_the_proofs(arms):
     expected = (X[:, 0].max() - X[:, 0] + theory.paper_shift(0.3))[others]
     np.testing.assert_allclose(margins[others], expected)
     state = {name: array.copy() for name, array in bandit.arrays().items()}
-    state["weights"][:], state["experts"][paper.NORM2] = 0, 0
+    state["weights"][:], state["experts"][paper.Expert.NORM2] = 0, 0
     at_zero = MonotoneBandit.from_arrays(state).choose(X)
     np.testing.assert_allclose(at_zero.probabilities, 1 / arms)
     rest = np.delete(np.array(at_zero.memo["margins"])[:, 0], at_zero.memo["arms"][0])
@@ -150,7 +150,7 @@ def test_arms_with_equal_contexts_are_no_pair(form):
             choice = bandit.choose(form(X))
             q.append(choice.memo["rates"][0])
             bandit.learn(choice, float(n % 2))
-        kept, w = bandit.arrays()["experts"][paper.KEPT, 0], bandit.arrays()["weights"][:, 0]
+        kept, w = bandit.arrays()["experts"][paper.Expert.KEPT, 0], bandit.arrays()["weights"][:, 0]
         assert kept == pytest.approx(np.sum(1 - np.array(q)) * pairs / len(X))
         assert np.array_equal(w, np.eye(3)[0]) is (pairs == 0)
 
@@ -173,7 +173,7 @@ def coins_of(bandit, X):
 
     def planned():
         memo = (np.empty(1, np.int64), np.empty(1), np.empty((k, 1)), np.empty((k, 1)), np.empty(k))
-        paper.plan(rows, allowed, arrays["how"], arrays["experts"], arrays["totals"].copy(), np.ones(1), scores,
+        paper.plan(rows, allowed, arrays["how"], arrays["experts"], arrays["totals"].copy(), scores,
                    squares, np.zeros(D), memo)  # fmt: skip
         return memo
 
@@ -199,16 +199,16 @@ def test_the_step_is_unbiased_over_every_coin(size):
         arrays = bandit.arrays()
         w = rng.normal(size=D)
         w *= size / np.linalg.norm(w)
-        arrays["weights"][:, 0], arrays["experts"][paper.NORM2] = w, size**2
+        arrays["weights"][:, 0], arrays["experts"][paper.Expert.NORM2] = w, size**2
         bandit = MonotoneBandit.from_arrays(arrays)
         mean, played, expected = 0.0, np.zeros(k), 0.0
         Lam, q = (f(k, delta, gamma, 1.0, T) for f in (theory.paper_zero_weight, theory.paper_exploration_rate))
         for rows, allowed, arm, memo, chance in coins_of(bandit, X):
             estimates, S, t, W = np.empty(k), arrays["experts"].copy(), arrays["totals"].copy(), w[:, None].copy()
-            paper.estimate(arm, r[arm], 1.0 / k, memo[4], allowed, memo[0], np.ones(1), S, t, estimates)
-            paper.teach(rows, allowed, estimates, memo, 1.0, False, W, S, np.zeros((D, 1)))
+            paper.estimate(arm, r[arm], 1.0 / k, memo[4], allowed, memo[0], S, t, estimates)
+            paper.teach(rows, allowed, estimates, memo, W, S, np.zeros((D, 1)))
             assert W[:, 0] @ W[:, 0] < 1  # no projection, which would not be linear
-            mean = mean + chance * (w - W[:, 0]) * max(S[paper.CAP, 0], 1e-300)
+            mean = mean + chance * (w - W[:, 0]) * max(S[paper.Expert.CAP, 0], 1e-300)
             played[arm] += chance
             told = (w, r, memo[0][0], delta, gamma / 2, Lam)
             expected = expected + chance * oracle_arms.gradient(w, X, *told)

@@ -13,7 +13,6 @@ from massart.kernels.door import Rows
 from massart.kernels.learning import halfspace, mixture
 from massart.kernels.learning import pool as kernel
 from massart.kernels.learning import simd as lanes
-from massart.kernels.learning.halfspace import ETA
 from massart.learners.halfspace import Halfspace, initial_state
 from massart.learners.pool import Pool
 
@@ -47,7 +46,7 @@ def stream(seed, rows, width, density=0.6, weighted=True):
 def learn(pool, X, y, c, average=None):
     """The scores of the answers."""
     scores = np.empty(len(y))
-    rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(pool._how[kernel.UNIT]))
+    rows = X if isinstance(X, Rows) else Rows.of(X, scaled=bool(pool._how[kernel.Setting.UNIT]))
     kept = {} if average is None else {"average": average}
     pool.learn_rows(rows, np.asarray(y).astype(np.int8), np.asarray(c, float), scores=scores, **kept)
     return scores
@@ -64,30 +63,30 @@ def compare(pool, oracle):
         "diagonal": (pool._W[:, : kernel.DIAGONAL], oracle.diagonal),
         "plain": (pool._W[:, PLAIN], np.array([e.theta for e in plain]).T),
         "V": (pool._V, oracle.V),
-        "CAP": (pool._S[kernel.CAP, PLAIN], [e.G for e in plain]),
-        "SQUARES": (pool._S[kernel.SQUARES, PLAIN], [e.S for e in plain]),
-        "NORM2": (pool._S[kernel.NORM2, PLAIN], [e.theta @ e.theta for e in plain]),
-        "SCALE": (pool._S[kernel.SCALE, PLAIN], [oracle.scale(e) for e in plain]),
-        "SCALED": (pool._S[kernel.SCALED, : PLAIN.stop], oracle.scaled),
+        "CAP": (pool._S[kernel.Column.CAP, PLAIN], [e.G for e in plain]),
+        "SQUARES": (pool._S[kernel.Column.SQUARES, PLAIN], [e.S for e in plain]),
+        "NORM2": (pool._S[kernel.Column.NORM2, PLAIN], [e.theta @ e.theta for e in plain]),
+        "SCALE": (pool._S[kernel.Column.SCALE, PLAIN], [oracle.scale(e) for e in plain]),
+        "SCALED": (pool._S[kernel.Column.SCALED, : PLAIN.stop], oracle.scaled),
         "regret": (
-            pool._S[kernel.LINEAR, PLAIN] + np.sqrt(pool._S[kernel.NORM2, PLAIN]),
+            pool._S[kernel.Column.LINEAR, PLAIN] + np.sqrt(pool._S[kernel.Column.NORM2, PLAIN]),
             [e.path.regret for e in plain],
         ),
-        "LOSS": (pool._M[mixture.LOSS], m.loss),
-        "SHARE": (pool._M[mixture.SHARE], m.shares()),
-        "VOICE": (pool._M[mixture.VOICE], m.shares() / m.size),
-        "POWER": (pool._M[mixture.POWER], m.power),
-        "TOTAL": (pool._t[mixture.TOTAL], m.shares().sum()),
-        "KEEP": (pool._t[mixture.KEEP], np.exp(-m.rate) if m.gap > 0 else 0.0),
-        "LONGEST2": (pool._t[mixture.LONGEST2], oracle.longest2),
-        "DOUBT": (pool._t[mixture.GAP] + pool._t[mixture.DOUBT], m.gap + m.doubt),  # a difference of the two
-        "TREND": (pool._t[mixture.TREND], oracle.trend),
-        "TIGHT": (pool._t[mixture.TIGHT], oracle.tight),
+        "LOSS": (pool._M[mixture.Member.LOSS], m.loss),
+        "SHARE": (pool._M[mixture.Member.SHARE], m.shares()),
+        "VOICE": (pool._M[mixture.Member.VOICE], m.shares() / m.size),
+        "POWER": (pool._M[mixture.Member.POWER], m.power),
+        "TOTAL": (pool._t[mixture.Total.TOTAL], m.shares().sum()),
+        "KEEP": (pool._t[mixture.Total.KEEP], np.exp(-m.rate) if m.gap > 0 else 0.0),
+        "LONGEST2": (pool._t[mixture.Total.LONGEST2], oracle.longest2),
+        "DOUBT": (pool._t[mixture.Total.GAP] + pool._t[mixture.Total.DOUBT], m.gap + m.doubt),  # their difference
+        "TREND": (pool._t[mixture.Total.TREND], oracle.trend),
+        "TIGHT": (pool._t[mixture.Total.TIGHT], oracle.tight),
     }
-    pairs |= {name: (pool._t[getattr(mixture, name)], getattr(m, name.lower())) for name in TOTALS}
-    eta, gamma = pool._S[kernel.ETA, PLAIN], pool._S[kernel.GAMMA, PLAIN]
+    pairs |= {name: (pool._t[mixture.Total[name]], getattr(m, name.lower())) for name in TOTALS}
+    eta, gamma = pool._S[kernel.Column.ETA, PLAIN], pool._S[kernel.Column.GAMMA, PLAIN]
     for name, factor in (("LINEAR", 1.0), ("SPREAD", eta * (1.0 - eta)), ("INVERSE", gamma)):
-        pairs[name] = (factor * pool._S[getattr(kernel, name), PLAIN], [getattr(e.path, name.lower()) for e in plain])
+        pairs[name] = (factor * pool._S[kernel.Column[name], PLAIN], [getattr(e.path, name.lower()) for e in plain])
     if oracle.few:
         pairs |= {
             "F": (pool._F, np.vstack([oracle.F, oracle.full])),
@@ -162,7 +161,7 @@ def test_full_matrix_is_updated_every_sixteenth_time_after_two_thousand():
         learn(pool, X[t : t + 1], y[t : t + 1], np.ones(1))
         oracle.round(X[t], y[t])
         updates += not np.array_equal(before, pool._F)
-        assert pool._t[mixture.TIGHT] == oracle.tight
+        assert pool._t[mixture.Total.TIGHT] == oracle.tight
         if oracle.tight in checks:
             assert relative(pool._F, np.vstack([oracle.F, oracle.full])) <= 1e-6, f"round {t}"
     assert oracle.tight > 2050
@@ -185,21 +184,21 @@ def test_plain_columns_are_halfspaces(width, told, grid, normalize, weighted):
     classes = told.get("class_weight", (1.0, 1.0))
     for k, (rate, margin, constant) in enumerate(grid, start=kernel.DIAGONAL):
         single = Halfspace(width, rate, margin, normalize=normalize, fit_intercept=constant, **told)
-        single._rule[ETA] = rate  # that of weighted mistakes, as in the pool
-        single._s[: halfspace.STATE_SIZE] = initial_state(single._rule)
+        single._rule[halfspace.Rule.ETA] = rate  # that of weighted mistakes, as in the pool
+        single._s[: len(halfspace.State)] = initial_state(single._rule)
         own, scores = single.new_average(), np.empty(len(y))
         single.learn_rows(Rows.of(X), y.astype(np.int8), c, None, own, scores)
         assert relative(pool._W[:, k], single._v) <= DRIFT
         assert relative(pool.columns()[0, k], single.columns()[0, 0]) <= DRIFT
         assert relative(summed[0, k] / weight, single.summed(own)[0][0, 0] / weight) <= DRIFT
         cost = c * np.where(y > 0, classes[1], classes[0])
-        assert pool._M[mixture.LOSS, k] == pytest.approx(cost @ ((scores >= 0) != (y > 0)), rel=1e-12)
+        assert pool._M[mixture.Member.LOSS, k] == pytest.approx(cost @ ((scores >= 0) != (y > 0)), rel=1e-12)
         for name in ("LINEAR", "INVERSE", "NORM2", "SQUARES", "CAP"):
-            found, expected = pool._S[getattr(kernel, name), k], single._s[getattr(halfspace, name)]
+            found, expected = pool._S[kernel.Column[name], k], single._s[halfspace.State[name]]
             found *= margin if name == "INVERSE" else 1.0
             assert found == pytest.approx(expected, rel=DRIFT, abs=DRIFT), name
         empty = normalize and not constant and not (X != 0).any(axis=1).all()  # a row of zeros has no length
-        found, expected = rate * (1 - rate) * pool._S[kernel.SPREAD, k], single._s[halfspace.SPREAD]
+        found, expected = rate * (1 - rate) * pool._S[kernel.Column.SPREAD, k], single._s[halfspace.State.SPREAD]
         assert found <= expected * (1 + DRIFT)
         assert empty or found == pytest.approx(expected, rel=DRIFT)
 
@@ -341,9 +340,9 @@ def test_experts_that_scale_features_do_not_care_for_their_scale(width, intercep
     own = np.r_[: kernel.DIAGONAL, plain._M.shape[1] - (4 if width <= kernel.FEW else 0) : plain._M.shape[1]]
     assert np.array_equal(scaled._W[:, : kernel.DIAGONAL] * back[:, None], plain._W[:, : kernel.DIAGONAL])
     assert np.array_equal(scaled._V * back**2, plain._V)
-    for name in (mixture.LOSS, mixture.POWER):  # of scores, so all scores were the same
+    for name in (mixture.Member.LOSS, mixture.Member.POWER):  # of scores, so all scores were the same
         assert np.array_equal(scaled._M[name, own], plain._M[name, own])
-    assert not np.array_equal(scaled._M[mixture.POWER, PLAIN], plain._M[mixture.POWER, PLAIN])
+    assert not np.array_equal(scaled._M[mixture.Member.POWER, PLAIN], plain._M[mixture.Member.POWER, PLAIN])
     if width <= kernel.FEW:
         unscaled = scaled._F * back
         unscaled[:-1] *= back[:, None]

@@ -8,7 +8,7 @@ from oracle import coin
 from oracle_arms import InverseMarginArms
 
 from massart import theory
-from massart.kernels.learning import paper_ranking, ranking
+from massart.kernels.learning import ranking
 from massart.learners.bandit import FINE_GAPS, FINE_MARGINS, GAPS, MARGINS, MonotoneBandit
 
 D = 6
@@ -43,13 +43,7 @@ def stream(rounds, seed=0, changing=True):
 
 def expert_weights(bandit):
     arrays = bandit.arrays()
-    return (arrays["weights"] * arrays["experts"][ranking.SCALE]).T
-
-
-def test_layouts_of_both_modules_are_the_same():
-    names = [name for name in vars(paper_ranking) if name.isupper() and hasattr(ranking, name)]
-    assert len(names) >= 27
-    assert all(getattr(paper_ranking, name) == getattr(ranking, name) for name in names)
+    return (arrays["weights"] * arrays["experts"][ranking.Expert.SCALE]).T
 
 
 @every_case
@@ -71,11 +65,11 @@ def test_kernel_follows_the_oracle_round_by_round(case, form):
         expected = np.array([e.w for e in oracle.experts])
         np.testing.assert_allclose(expert_weights(bandit), expected, atol=DRIFT, err_msg=f"round {number}")
     experts = bandit.arrays()["experts"]
-    for slot, name in ((ranking.CAP, "G"), (ranking.SQUARES, "S"), (ranking.LIFT, "lift")):
+    for slot, name in ((ranking.Expert.CAP, "G"), (ranking.Expert.SQUARES, "S"), (ranking.Expert.LIFT, "lift")):
         np.testing.assert_allclose(experts[slot], [getattr(e, name) for e in oracle.experts], rtol=1e-7, atol=1e-7)
-    np.testing.assert_allclose(experts[ranking.FIRST], first, rtol=1e-7)
-    np.testing.assert_allclose(experts[ranking.DRIFT], 0, atol=1e-9)
-    assert (experts[ranking.FIRST] < experts[ranking.CAP]).all()  # caps lag
+    np.testing.assert_allclose(experts[ranking.Expert.FIRST], first, rtol=1e-7)
+    np.testing.assert_allclose(experts[ranking.Expert.DRIFT], 0, atol=1e-9)
+    assert (experts[ranking.Expert.FIRST] < experts[ranking.Expert.CAP]).all()  # caps lag
     assert expected[:, 0].max() > 0.2  # something was learned, so the comparison means something
 
 
@@ -106,21 +100,21 @@ def test_the_gradient_from_one_reward_is_unbiased(options):
         for e in range(experts.shape[1]):
             a, q = choice.memo["arms"][e], choice.memo["rates"][e]
             m = np.array(choice.memo["margins"])[:, e]
-            g = (1 - q) / k * ((experts[ranking.DELTA, e] - (r[a] - r)) / m) @ (X[a] - X)
+            g = (1 - q) / k * ((experts[ranking.Expert.DELTA, e] - (r[a] - r)) / m) @ (X[a] - X)
             np.testing.assert_allclose(mean[:, e], g, atol=1e-9 * max(1, abs(g).max() / q))
         bandit.learn(choice, r[choice.arm])
 
 
 def test_estimated_rewards_are_unbiased_with_any_baseline():
     p, r, allowed = np.array([0.7, 0.0, 0.2, 0.1]), np.array([0.9, 0.3, 0.2, 0.6]), np.array([True, False, True, True])
-    S, t, shares = np.zeros((ranking.EXPERT_SIZE, 1)), np.zeros(ranking.TOTAL_SIZE), np.ones(1)
+    S, t, shares = np.zeros((len(ranking.Expert), 1)), np.zeros(len(ranking.Total)), np.ones(1)
     for baseline in (0.0, 0.25, 0.9):
         estimates, mean, lift = np.empty(4), np.zeros(4), 0.0
         for arm in np.flatnonzero(allowed):
             S[:], t[:] = 0, 0
             ranking.estimate(arm, r[arm], baseline, p, allowed, np.array([2]), shares, S, t, estimates)
             mean += p[arm] * estimates
-            lift += p[arm] * np.array([S[ranking.LIFT, 0], t[ranking.SEEN]])
+            lift += p[arm] * np.array([S[ranking.Expert.LIFT, 0], t[ranking.Total.SEEN]])
         np.testing.assert_allclose(mean[allowed], r[allowed] - baseline, atol=1e-12)
         np.testing.assert_allclose(lift, np.array([r[2], p @ r]) - r[allowed].mean(), atol=1e-12)
 
@@ -130,18 +124,18 @@ def test_every_gradient_is_within_the_cap_known_before_its_reward():
     bandit = MonotoneBandit(0.2, 0.1, random_state=0)
     for X, allowed, _ in stream(200, seed=4):
         choice = bandit.choose(X, allowed)
-        before = bandit.arrays()["experts"][ranking.SQUARES, 0]
+        before = bandit.arrays()["experts"][ranking.Expert.SQUARES, 0]
         bandit.learn(choice, float(choice.number % 2))  # the ends of the range
         experts = bandit.arrays()["experts"]
-        assert np.sqrt(experts[ranking.SQUARES, 0] - before) <= experts[ranking.CAP, 0] * (1 + 1e-9)
+        assert np.sqrt(experts[ranking.Expert.SQUARES, 0] - before) <= experts[ranking.Expert.CAP, 0] * (1 + 1e-9)
     memo = (np.array([0]), np.zeros(1), np.full((2, 1), 0.1), np.array([[0.0], [4.0]]), np.ones(2))
-    S, T = np.zeros((ranking.EXPERT_SIZE, 1)), np.zeros((2, 1))
-    S[ranking.DELTA] = 0.2
+    S, T = np.zeros((len(ranking.Expert), 1)), np.zeros((2, 1))
+    S[ranking.Expert.DELTA] = 0.2
     rows = (np.array([1.0, 0.0, -1.0, 0.0]), np.arange(2).astype(np.uint64), np.empty(0, np.uint64))
     ranking.teach(rows, np.ones(2, bool), np.array([0.0, 1.0]), memo, 1.0, True, T, S, np.zeros((2, 1)))
     cap = theory.full_information_gradient_cap(arms=2, gap=0.2, margin=0.1, reward_width=1.0)
-    assert np.sqrt(S[ranking.SQUARES, 0]) == pytest.approx(2 / 2 * cap)  # gradients are multiplied by 2 / k
-    assert S[ranking.CAP, 0] == pytest.approx(2 / 2 * cap)
+    assert np.sqrt(S[ranking.Expert.SQUARES, 0]) == pytest.approx(2 / 2 * cap)  # gradients are multiplied by 2 / k
+    assert S[ranking.Expert.CAP, 0] == pytest.approx(2 / 2 * cap)
 
 
 def test_a_round_is_as_doubtful_as_theorem_17_says():
@@ -164,7 +158,7 @@ def test_a_round_is_as_doubtful_as_theorem_17_says():
         w = rng.normal(size=D)
         w *= norm / np.linalg.norm(w)
         arrays = bandit.arrays() | {"weights": w[:, None].copy()}
-        bandit = MonotoneBandit.from_arrays(arrays | {"totals": arrays["totals"] + np.eye(ranking.TOTAL_SIZE)[0]})
+        bandit = MonotoneBandit.from_arrays(arrays | {"totals": arrays["totals"] + np.eye(len(ranking.Total))[0]})
         choice = bandit.choose(X)
         values, chances = [], []
         for arm, reward in ((a, r) for a in range(len(X)) for r in (0.0, 1.0)):
@@ -172,11 +166,11 @@ def test_a_round_is_as_doubtful_as_theorem_17_says():
             copy.learn(resigned(bandit, choice, arm=arm), reward)
             s, t = copy.arrays()["experts"][:, 0], copy.arrays()["totals"]
             g = (w[:, None] - copy.arrays()["weights"])[:, 0]
-            values.append(gap * s[ranking.KEPT] - t[ranking.SEEN] - g @ (w - target))
+            values.append(gap * s[ranking.Expert.KEPT] - t[ranking.Total.SEEN] - g @ (w - target))
             chances.append(choice.probabilities[arm] * (means[arm] if reward else 1 - means[arm]))
         mean = np.dot(chances, values)
         found = np.array([np.dot(chances, (values - mean) ** 2), np.max(values) - mean])
-        allowed = s[[ranking.VARIANCE, ranking.REACH]]
+        allowed = s[[ranking.Expert.VARIANCE, ranking.Expert.REACH]]
         a, q, p, k = choice.memo["arms"][0], choice.memo["rates"][0], choice.probabilities, len(X)
         lengths = np.linalg.norm(X[a] - X, axis=1)
         bounds = np.where(lengths > 0, ((X[a] - X) @ w + lengths) / ((X[a] - X) @ w + margin), 0.0)
@@ -197,15 +191,3 @@ def test_exploration_is_that_of_theorems_10_and_11():
     assert bandit.probabilities([[1.0, 0.0], [-1.0, 0.0]])[1] == pytest.approx(rate / 2)
     assert bandit.probabilities([[0.5, 0.0], [-0.5, 0.0]])[1] == pytest.approx(rate / 4)
     assert bandit.probabilities([[0.5, 0.5], [0.5, 0.5]])[1] == 0.5  # nothing can be learned from equal arms
-
-
-def test_the_draw_never_takes_an_impossible_arm():
-    p = np.array([0.0, 0.25, 0.0, 0.75, 0.0])
-    for toss, arm in ((0.0, 1), (0.2499, 1), (0.25, 3), (np.nextafter(1.0, 0.0), 3)):
-        assert ranking.draw(p, toss) == arm
-    assert ranking.draw(np.array([0.1, 0.2, 0.7 - 1e-12, 0.0]), np.nextafter(1.0, 0.0)) == 2
-
-
-def test_coins_are_splitmix64():
-    for number in range(200):
-        assert ranking.coin(np.uint64(2**63 + 5), float(number)) == coin(2**63 + 5, number)

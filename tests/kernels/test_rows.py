@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from massart.kernels.door import Rows
-from massart.kernels.learning import row_checks as kernel
+from massart.kernels.learning import rows as kernel
 
 SEED = np.uint64(7)
 
@@ -185,3 +185,24 @@ def test_rows_longer_than_asked_for_are_found():
     indptr = np.array([0, 2, 4, 6], np.uint32)
     assert kernel.check_values(X.ravel(), indptr, 9.9) == 1
     assert kernel.check_values(X.ravel(), indptr, 10.0) == -1
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_many_weights_at_once_give_what_each_gives_alone(kind):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(50, 33)) * (rng.random((50, 33)) < 0.5)).astype(kind)
+    W = rng.normal(size=(33, 7))
+    together = np.zeros((50, 7))
+    kernel.score_many(X, W, together)
+    assert np.array_equal(together, sp.csr_matrix(X) @ W)
+    rows = sp.csr_matrix(X)
+    for column in range(7):
+        weights = np.append(W[:, column], 0.0)
+        dense, sparse = np.zeros((2, 50))
+        kernel.score_dense(X, weights, dense)
+        kernel.score_csr(rows.data, rows.indices.view(np.uint32), rows.indptr.view(np.uint32), weights, sparse)
+        assert np.array_equal(together[:, column], dense)
+        assert np.array_equal(together[:, column], sparse)
+    # A sum of 33 products, each rounded, is off by at most 33 eps times the sum of their sizes (Higham, section 3.1).
+    exact = X.astype(np.float64) @ W
+    np.testing.assert_array_less(np.abs(together - exact), 66 * np.finfo(float).eps * (np.abs(X) @ np.abs(W)) + 1e-300)

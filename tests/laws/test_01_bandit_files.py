@@ -175,9 +175,25 @@ def test_every_invariant_of_the_state_is_checked():
                 with pytest.raises(ModelFileError, match=name):
                     MonotoneBandit.from_arrays(arrays)
     out = {
-        "totals": {kernel.ROUNDS: 11, kernel.CHOICES: 2.0**49, kernel.BASELINE: 2, kernel.SPREAD: -1},
-        "experts": {kernel.KEPT: 11, kernel.SCALE: 0, kernel.GAMMA: 5e-324, kernel.DELTA: 1e-30, kernel.FIRST: 1e90},
-        "how": {kernel.HORIZON: 1e16, kernel.PAPER: 0.5, kernel.FLOOR: 1.5, kernel.LOWEST: 1.0},
+        "totals": {
+            kernel.Total.ROUNDS: 11,
+            kernel.Total.CHOICES: 2.0**49,
+            kernel.Total.BASELINE: 2,
+            kernel.Total.SPREAD: -1,
+        },
+        "experts": {
+            kernel.Expert.KEPT: 11,
+            kernel.Expert.SCALE: 0,
+            kernel.Expert.GAMMA: 5e-324,
+            kernel.Expert.DELTA: 1e-30,
+            kernel.Expert.FIRST: 1e90,
+        },
+        "how": {
+            kernel.Setting.HORIZON: 1e16,
+            kernel.Setting.PAPER: 0.5,
+            kernel.Setting.FLOOR: 1.5,
+            kernel.Setting.LOWEST: 1.0,
+        },
     }
     for name, row, value in [(name, row, value) for name, rows in out.items() for row, value in rows.items()]:
         arrays = {key: array.copy() for key, array in whole.items()}

@@ -68,7 +68,7 @@ def used(bandit, kind, rounds, seed=0):
         waiting.append(bandit.choose(contexts(rng, kind)))
         if rng.random() < 0.7:
             choice = waiting.pop(int(rng.integers(len(waiting))))
-            near = float(bandit.arrays()["totals"][kernel.BASELINE])
+            near = float(bandit.arrays()["totals"][kernel.Total.BASELINE])
             bandit.learn(choice, rng.choice([low, high, near, np.clip(np.nextafter(near, high), low, high)]))
     for choice in waiting:
         bandit.expire(choice)
@@ -93,15 +93,31 @@ def aged(bandit):
     arrays = bandit.arrays()
     times = BILLION / bandit.rounds
     totals, experts = arrays["totals"], arrays["experts"]
-    for row in (kernel.CHOICES, kernel.ROUNDS, kernel.REWARD, kernel.SPREAD, kernel.SEEN, kernel.SEEN2):
-        totals[row] = np.floor(totals[row] * times) if row in (kernel.CHOICES, kernel.ROUNDS) else totals[row] * times
-    for row in (kernel.SQUARES, kernel.KEPT, kernel.LIFT, kernel.LIFT2, kernel.DRIFT, kernel.VARIANCE):
+    for row in (
+        kernel.Total.CHOICES,
+        kernel.Total.ROUNDS,
+        kernel.Total.REWARD,
+        kernel.Total.SPREAD,
+        kernel.Total.SEEN,
+        kernel.Total.SEEN2,
+    ):
+        totals[row] = (
+            np.floor(totals[row] * times) if row in (kernel.Total.CHOICES, kernel.Total.ROUNDS) else totals[row] * times
+        )
+    for row in (
+        kernel.Expert.SQUARES,
+        kernel.Expert.KEPT,
+        kernel.Expert.LIFT,
+        kernel.Expert.LIFT2,
+        kernel.Expert.DRIFT,
+        kernel.Expert.VARIANCE,
+    ):
         experts[row] *= times
-    experts[kernel.KEPT] = np.minimum(experts[kernel.KEPT], totals[kernel.ROUNDS])
-    if not arrays["how"][kernel.PAPER]:
+    experts[kernel.Expert.KEPT] = np.minimum(experts[kernel.Expert.KEPT], totals[kernel.Total.ROUNDS])
+    if not arrays["how"][kernel.Setting.PAPER]:
         arrays["weights"] *= np.sqrt(times)
-        experts[kernel.NORM2] *= times
-        experts[kernel.SCALE] /= np.sqrt(times)
+        experts[kernel.Expert.NORM2] *= times
+        experts[kernel.Expert.SCALE] /= np.sqrt(times)
     return MonotoneBandit.from_arrays(arrays)
 
 
@@ -116,7 +132,7 @@ def test_a_billion_rounds(kind, tmp_path):
     save(old, tmp_path / "m")
     assert load(tmp_path / "m").rounds == old.rounds
     arrays = old.arrays()
-    arrays["totals"][[kernel.CHOICES, kernel.ROUNDS]] = 2.0**48 - 10
+    arrays["totals"][[kernel.Total.CHOICES, kernel.Total.ROUNDS]] = 2.0**48 - 10
     last = MonotoneBandit.from_arrays(arrays)
     for _ in range(10):
         last.learn(last.choose(np.eye(D)), 1.0)
@@ -155,7 +171,7 @@ def test_weights_of_algorithm_3_that_nearly_vanish_are_zero():
     for length in (1e-29, 1e-31, 1e-200):
         arrays = bandit.arrays()
         arrays["weights"][:, 0] = rng.normal(size=D) * length
-        arrays["experts"][kernel.NORM2] = 0.0 if length < 1e-30 else np.sum(arrays["weights"] ** 2)
+        arrays["experts"][kernel.Expert.NORM2] = 0.0 if length < 1e-30 else np.sum(arrays["weights"] ** 2)
         used(MonotoneBandit.from_arrays(arrays), "paper", 100)
 
 
@@ -169,8 +185,8 @@ def test_a_ranker(ends, told):
         ranker.learn(X, rng.choice(ends, size=len(X)))
         if t == 200:
             arrays = ranker.arrays()
-            arrays["totals"][kernel.ROUNDS] = BILLION
-            arrays["experts"][kernel.SQUARES] *= BILLION / 200
+            arrays["totals"][kernel.Total.ROUNDS] = BILLION
+            arrays["experts"][kernel.Expert.SQUARES] *= BILLION / 200
             ranker = MonotoneRanker.from_arrays(arrays)
     assert_finite(ranker)
     assert np.isfinite(ranker.score(np.eye(D))).all()

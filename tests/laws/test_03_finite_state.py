@@ -90,21 +90,21 @@ def prolong_told(learner):
     """As if the rounds so far had been repeated until they are a billion."""
     factor = BILLION / learner.rounds
     for name in TOLD_SUMS:
-        learner._s[getattr(halfspace, name)] *= factor
-    if learner._rule[halfspace.KIND] in (halfspace.FTRL, halfspace.FIXED):
+        learner._s[halfspace.State[name]] *= factor
+    if learner._rule[halfspace.Rule.KIND] in (halfspace.FTRL, halfspace.FIXED):
         learner._v *= factor
-        learner._s[halfspace.NORM2] *= factor * factor
+        learner._s[halfspace.State.NORM2] *= factor * factor
 
 
 def prolong_pool(learner):
     factor = BILLION / learner.rounds
     for name in TOTAL_SUMS:
-        learner._t[getattr(mixture, name)] *= factor
-    learner._t[mixture.RATE] /= factor
-    learner._M[mixture.LOSS] *= factor
+        learner._t[mixture.Total[name]] *= factor
+    learner._t[mixture.Total.RATE] /= factor
+    learner._M[mixture.Member.LOSS] *= factor
     plain = slice(pool.DIAGONAL, None)
     for name, power in COLUMN_SUMS.items():
-        learner._S[getattr(pool, name), plain] *= factor**power
+        learner._S[pool.Column[name], plain] *= factor**power
     learner._W[:, plain] *= factor
     learner._V /= factor
     if learner._F.size:
@@ -115,8 +115,8 @@ def prolong(learner):
     if isinstance(learner, Drifting):
         prolong_pool(learner.steady)
         periods = BILLION // learner._period
-        learner.recent._t[mixture.ROUNDS] += periods * learner._period
-        learner._t[mixture.ROUNDS] = BILLION
+        learner.recent._t[mixture.Total.ROUNDS] += periods * learner._period
+        learner._t[mixture.Total.ROUNDS] = BILLION
     else:
         (prolong_told if isinstance(learner, Halfspace) else prolong_pool)(learner)
 
@@ -215,9 +215,9 @@ def test_ever_more_projections(tmp_path):
     taken, average, total, folded = Rows.of(X).check(), learner.new_average(), np.zeros(3), 0
     for n in range(summed):
         total += learner.weights
-        before = learner._s[halfspace.SCALE]
+        before = learner._s[halfspace.State.SCALE]
         learner.learn_rows(taken, y, order=np.array([n], np.uint64), average=average)
-        folded += learner._s[halfspace.SCALE] > before
+        folded += learner._s[halfspace.State.SCALE] > before
     assert folded >= 2
     np.testing.assert_allclose(learner.summed(average)[0][0, 0, :3], total, rtol=1e-6, atol=1e-5)
     learner.learn_rows(taken, y, order=np.arange(summed, count, dtype=np.uint64), average=average)

@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import re
 import shutil
 import stat
 import sys
@@ -16,8 +15,8 @@ import pytest
 import massart
 
 SMALL = (  # two kernels that are compiled in a second, and what they give
-    "import numpy as np; from massart.kernels.learning.mixture import coin;"
-    "from massart.kernels.parsing.murmur import murmur3;"
+    "import numpy as np; from massart.kernels.learning.elementary import coin;"
+    "from massart.kernels.parsing.hashing import murmur3;"
     "word = np.frombuffer(b'word', np.uint8);"
     "print(coin(np.uint64(3), 0.5), murmur3(word, np.uint64(0), np.uint64(4), np.uint32(7)))"
 )
@@ -248,28 +247,73 @@ def test_who_may_own_and_write():
 # Freshness.
 
 
-def test_an_edit_of_a_shared_file_compiles_again_what_takes_functions_from_it(tmp_path):
+@pytest.fixture
+def copied(tmp_path):
+    """A copy of the package that may be edited, and settings under which it is imported and keeps kernels."""
     copy = tmp_path / "massart"
     shutil.copytree(Path(massart.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    place = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    code = (
-        "import numpy as np; from massart.kernels.parsing.murmur import short_murmur3;"
-        "print(short_murmur3(np.frombuffer(b'word' * 8, np.uint8), np.uint64(0), np.uint64(8), np.uint32(7)))"
+    return copy, {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+
+def edit(file):
+    file.write_text(file.read_text() + "\n# edited\n")
+
+
+def test_an_edit_in_a_shared_module_compiles_all_that_depend_on_it(copied):
+    copy, place = copied
+    word = "np.frombuffer(b'wordword', np.uint8), np.uint64(0), np.uint64(8)"
+    # The first takes load_word from swar.py; the second is between them in tables.py; the third has no part in it.
+    hashing = f"from massart.kernels.parsing.hashing import vw_hash; print(vw_hash({word}, np.uint32(7)))"
+    tables = (
+        "from massart.kernels.parsing.tables import hash_texts; out = np.empty(1, np.uint32);"
+        "hash_texts(np.frombuffer(b'wordword', np.uint8), np.array([0, 8]), np.uint32(7), out); print(out)"
     )
-    first, second = (python(code + COUNT, **place).stdout for _ in range(2))
-    assert "compiled 0" not in first
-    assert "compiled 0" in second
-    shared = copy / "kernels" / "parsing" / "swar.py"  # murmur.py takes load_word from there
-    source = shared.read_text()
-    inverted, places = re.subn(r"return (builder\.load\(.*\))", r"return builder.not_(\1)", source)
-    assert places == 1
-    shared.write_text(inverted)
-    edited, again = (python(code + COUNT, **place).stdout for _ in range(2))
-    assert edited.splitlines()[1:] == first.splitlines()[1:], "as many are compiled as at first"
-    assert edited.splitlines()[0] != first.splitlines()[0] == second.splitlines()[0], "with another result"
-    assert again.splitlines() == [edited.splitlines()[0], "compiled 0"]
-    shared.write_text(source)
-    assert python(code + COUNT, **place).stdout == first
+    apart = "from massart.kernels.learning.elementary import log; print(log(2.0))"
+
+    def compiled(code):
+        ended = python(f"import numpy as np; {code}{COUNT}", **place)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    first = [compiled(code) for code in (hashing, apart)]
+    first.insert(1, compiled(tables))
+    assert all("compiled 0" not in output for output in first)
+    assert all("compiled 0" in compiled(code) for code in (hashing, tables, apart))
+    edit(copy / "kernels" / "parsing" / "swar.py")
+    assert compiled(hashing) == first[0]
+    assert "compiled 0" not in compiled(tables)
+    assert "compiled 0" in compiled(apart)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from massart.kernels.parsing.shared import number",
+        "from massart.kernels.parsing import row_errors, shared",
+        "from massart.kernels.parsing import (\n    row_errors,\n    shared as other,\n)",
+        "import massart.kernels.parsing.shared as other",
+        "import math, massart.kernels.parsing.shared",
+        "from .shared import number",
+        "from . import shared",
+        "from ..parsing import shared",
+        "from massart.kernels.parsing.between import number",
+        "from massart.outside import number",
+        "if True:\n    from massart.kernels.parsing.shared import number",
+    ],
+)
+def test_every_form_of_import_is_followed(copied, line):
+    copy, place = copied
+    parsing = copy / "kernels" / "parsing"
+    (parsing / "shared.py").write_text("number = 1\n")
+    (parsing / "between.py").write_text("from massart.kernels.parsing.shared import number\n")
+    (copy / "outside.py").write_text("from massart.kernels.parsing.shared import number\n")
+    (parsing / "kernel.py").write_text(f"{line}\n")
+    code = "from massart.kernels.compiling import stamp_of; print(stamp_of('parsing.kernel').hex())"
+    before, again = (python(code, **place).stdout for _ in range(2))
+    assert len(before) == 65
+    assert before == again
+    edit(parsing / "shared.py")
+    assert python(code, **place).stdout not in (before, "")
 
 
 def test_bounds_checking_has_kernels_of_its_own(tmp_path):

@@ -89,7 +89,7 @@ def test_rewards_may_come_in_any_order(kind):
         shuffled.learn(choice, r[choice.arm])
     one, two = state(ordered), state(shuffled)
     for arrays in (one, two):
-        arrays["experts"][kernel.DRIFT] = 0.0  # what coming late has cost depends on the order
+        arrays["experts"][kernel.Expert.DRIFT] = 0.0  # what coming late has cost depends on the order
     for name in one:
         np.testing.assert_allclose(two[name], one[name], rtol=1e-9, atol=1e-9, err_msg=name)
     X = next(rounds(1, seed=4))[0]
@@ -105,7 +105,7 @@ def test_the_paper_s_descent_depends_on_the_order_but_stays_in_the_unit_ball():
         for bandit, place in ((ordered, n), (shuffled, 49 - n)):
             choice, r = waiting[place]
             bandit.learn(choice, r[choice.arm])
-            assert bandit.arrays()["experts"][kernel.NORM2, 0] <= 1
+            assert bandit.arrays()["experts"][kernel.Expert.NORM2, 0] <= 1
     one, two = state(ordered), state(shuffled)
     np.testing.assert_allclose(two["totals"], one["totals"], rtol=1e-9, atol=1e-9)
     assert not np.allclose(one["weights"], two["weights"], atol=1e-9)
@@ -210,7 +210,7 @@ def test_arrays_of_another_shape_are_refused(name):
 
 def test_the_paper_s_update_is_refused_for_arrays_of_another():
     arrays = state(trained("four experts"))
-    arrays["how"][kernel.PAPER] = 1.0
+    arrays["how"][kernel.Setting.PAPER] = 1.0
     with pytest.raises(ModelFileError, match="paper"):
         MonotoneBandit.from_arrays(arrays)
 
@@ -352,7 +352,7 @@ def test_two_arms_are_massart_classification_in_expectation():
         x /= np.linalg.norm(x)
         choice, r = bandit.choose(np.array([x, -x])), np.array([(1 + y) / 2, (1 - y) / 2])
         before, mean = bandit.arrays(), 0.0
-        w = before["weights"][:, 0] * before["experts"][kernel.SCALE, 0]
+        w = before["weights"][:, 0] * before["experts"][kernel.Expert.SCALE, 0]
         for arm in (0, 1):
             copy = bandit.copy()
             copy.learn(resigned(bandit, choice, arm=arm), r[arm])

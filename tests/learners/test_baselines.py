@@ -147,7 +147,7 @@ def test_the_gambler_is_never_bankrupt():
     learner = baselines.CoinBetting(1, noise_rate=0.0)
     for y in [-1] + [1] * 200:
         learner.learn(np.array([5.0]), y)
-        assert learner.arrays()["state"][kernel.TOTAL] > 0.0
+        assert learner.arrays()["state"][kernel.State.TOTAL] > 0.0
 
 
 def test_large_scores_do_not_overflow():

@@ -41,11 +41,11 @@ def test_bounds_and_evidence_are_those_of_theory_on_the_path(options, weight):
     learner = Halfspace(5, 0.1, 0.05, **options)
     learner.learn_many(X, Y, np.full(2000, weight))
     c, s = learner.certificate(confidence=0.95), learner._s
-    squares = float(s[kernel.SQUARES])
-    exact = float(s[kernel.LINEAR]) + float(s[kernel.NORM2]) ** 0.5
+    squares = float(s[kernel.State.SQUARES])
+    exact = float(s[kernel.State.LINEAR]) + float(s[kernel.State.NORM2]) ** 0.5
     if options.get("update") == "paper":
         slack = weight * sum(theory.paper_slack(0.1, 0.05, t) for t in range(1, 2001)) / 2
-        regret = slack + 2 / float(s[kernel.STEP]) + float(s[kernel.STEPPED]) / 2
+        regret = slack + 2 / float(s[kernel.State.STEP]) + float(s[kernel.State.STEPPED]) / 2
     elif "optimizer" in options:
         regret = theory.adagrad_regret(squares)
     else:
@@ -54,8 +54,8 @@ def test_bounds_and_evidence_are_those_of_theory_on_the_path(options, weight):
         cap = theory.gradient_cap(0.1, 0.05)
         assert exact <= closed if "horizon" in options else exact <= theory.ftrl_regret(cap, squares)
         assert squares <= weight**2 * theory.squared_gradients_bound(2000, learner.mistakes, 0.1, 0.05) * (1 + 1e-12)
-    floor = float(s[kernel.FLOOR]) if options.get("update") == "paper" else 0.05
-    spreads, scale = [(float(s[kernel.SPREAD]), weight * (1 + floor) / floor)], weight * 1.05 / 0.05
+    floor = float(s[kernel.State.FLOOR]) if options.get("update") == "paper" else 0.05
+    spreads, scale = [(float(s[kernel.State.SPREAD]), weight * (1 + floor) / floor)], weight * 1.05 / 0.05
     assert c.regret_bound == pytest.approx(regret, rel=1e-9)
     assert c.mistake_bound == pytest.approx(200 * weight + regret, rel=1e-9)
     chance = theory.anytime_deviation(0.95, spreads, scale)
@@ -103,12 +103,14 @@ def test_rows_longer_than_one_widen_the_deviation():
         before = long.copy()
         u = abs(long.learn(x, y))
         length = np.sqrt(x @ x + 1)
-        if long._s[kernel.CAP] > before._s[kernel.CAP]:  # a row longer than any before lowers w before it is learned
-            u *= np.sqrt(before._s[kernel.CAP] ** 2 + before._s[kernel.SQUARES])
-            u /= np.sqrt(long._s[kernel.CAP] ** 2 + before._s[kernel.SQUARES])
+        if (
+            long._s[kernel.State.CAP] > before._s[kernel.State.CAP]
+        ):  # a row longer than any before lowers w before it is learned
+            u *= np.sqrt(before._s[kernel.State.CAP] ** 2 + before._s[kernel.State.SQUARES])
+            u /= np.sqrt(long._s[kernel.State.CAP] ** 2 + before._s[kernel.State.SQUARES])
         a = (0.05 + length) / (u + 0.05)
         spread, largest = spread + 0.1 * 0.9 * a * a, max(largest, (0.05 + length) / 0.05)
-    assert long._s[kernel.SPREAD] == pytest.approx(spread, rel=1e-3)
+    assert long._s[kernel.State.SPREAD] == pytest.approx(spread, rel=1e-3)
     c = long.certificate()
     chance = theory.anytime_deviation(0.99, [(spread, largest)], 1.05 / 0.05)
     assert c.confident_mistake_bound - c.mistake_bound == pytest.approx(chance, rel=1e-3)
@@ -248,8 +250,8 @@ def test_class_weights_change_the_noise_rate_and_weigh_mistakes(classes):
     assert learner.positive_weight == np.count_nonzero(Y > 0)
     assert learner.class_weight == classes
     largest = max(classes) * 1.05 / 0.05
-    chance = theory.anytime_deviation(0.99, [(float(s[kernel.SPREAD]), largest)], largest)
-    regret = float(s[kernel.LINEAR]) + float(s[kernel.NORM2]) ** 0.5
+    chance = theory.anytime_deviation(0.99, [(float(s[kernel.State.SPREAD]), largest)], largest)
+    regret = float(s[kernel.State.LINEAR]) + float(s[kernel.State.NORM2]) ** 0.5
     assert c.confident_mistake_bound == pytest.approx(rate * cost.sum() + regret + chance)
     assert (c.applies, c.holds) == (True, True)
 
@@ -328,23 +330,23 @@ def test_mixture_speaks_through_its_tightest_believable_expert(voting, weight, h
     y = against_the_vote(pool.copy(), weights) if hostile else Y[:SHORT].astype(np.int8)
     pool.learn_rows(Rows.of(X[:SHORT]), y, weights)
     t = pool._t
-    coins = (float(t[mixture.COINS]), float(weights.max() * max(classes)))
+    coins = (float(t[mixture.Total.COINS]), float(weights.max() * max(classes)))
     heaviest, first = coins[1], float(weights[0] * max(classes))
     alones = {}
     for k, (rate, margin, constant) in enumerate(grid):
         alone = alones[rate, constant] = Halfspace(5, rate, margin, class_weight=classes, fit_intercept=constant)
-        alone._rule[kernel.ETA] = rate  # a pool's rates are those of weighted mistakes
-        alone._s[: kernel.STATE_SIZE] = initial_state(alone._rule)
+        alone._rule[kernel.Rule.ETA] = rate  # a pool's rates are those of weighted mistakes
+        alone._s[: len(kernel.State)] = initial_state(alone._rule)
         alone.learn_many(X[:SHORT], y, weights)
-        assert pool._M[mixture.LOSS, DIAGONAL + k] == alone.certificate().mistakes
+        assert pool._M[mixture.Member.LOSS, DIAGONAL + k] == alone.certificate().mistakes
     bounds, evidences = {}, []
     for (rate, constant), alone in alones.items():
         own, s = alone.certificate(), alone._s
-        price = max(0.0, t[mixture.EXPECTED] - own.mistakes)
-        spreads = [(float(s[kernel.SPREAD]), float(s[kernel.HEAVIEST]) * 1.05 / 0.05)]
+        price = max(0.0, t[mixture.Total.EXPECTED] - own.mistakes)
+        spreads = [(float(s[kernel.State.SPREAD]), float(s[kernel.State.HEAVIEST]) * 1.05 / 0.05)]
         scale = first * 1.05 / 0.05
         chance = theory.anytime_deviation(1 - 0.05 / 6, [*spreads, coins], scale)
-        excess, tossed = own.mistakes - own.mistake_bound, float(t[mixture.WRONG] - t[mixture.EXPECTED])
+        excess, tossed = own.mistakes - own.mistake_bound, float(t[mixture.Total.WRONG] - t[mixture.Total.EXPECTED])
         e_values = [
             np.exp(theory.anytime_evidence(excess, spreads, scale)),
             np.exp(theory.anytime_evidence(excess + tossed, [*spreads, coins], scale)),
@@ -354,8 +356,8 @@ def test_mixture_speaks_through_its_tightest_believable_expert(voting, weight, h
                 theory.direction_evidence(
                     rate,
                     0.05,
-                    2 * 0.05 * float(other._s[kernel.NORM2]) ** 0.5,
-                    float(other._s[kernel.INVERSE]),
+                    2 * 0.05 * float(other._s[kernel.State.NORM2]) ** 0.5,
+                    float(other._s[kernel.State.INVERSE]),
                     1 - 2 * declared,
                     heaviest=heaviest,
                     scale=first,
@@ -366,7 +368,7 @@ def test_mixture_speaks_through_its_tightest_believable_expert(voting, weight, h
             e_values.append(np.mean(np.exp(directions)))
         evidences.append(np.mean(e_values))
         bound = own.mistake_bound + price + chance
-        if t[mixture.WRONG] <= bound and evidences[-1] < 6 / 0.05:
+        if t[mixture.Total.WRONG] <= bound and evidences[-1] < 6 / 0.05:
             bounds[bound] = (rate, price, own)
     bound, (rate, price, own) = min(bounds.items())
     assert (price > 0) == hostile
@@ -378,11 +380,11 @@ def test_mixture_speaks_through_its_tightest_believable_expert(voting, weight, h
     cost = weights * np.where(y > 0, classes[1], classes[0])
     assert c.rounds == pytest.approx(cost.sum())
     assert c.constant_mistakes == pytest.approx(min(cost[y > 0].sum(), cost[y < 0].sum()))
-    assert c.mistakes == t[mixture.WRONG]
+    assert c.mistakes == t[mixture.Total.WRONG]
     assert c.applies == (weight is None)
     assert c.evidence == pytest.approx(min(evidences), rel=1e-4)
     if voting == "majority":
-        assert t[mixture.EXPECTED] == c.mistakes, "without coins the answers lose what they were expected to"
+        assert t[mixture.Total.EXPECTED] == c.mistakes, "without coins the answers lose what they were expected to"
 
 
 def test_a_pool_of_one_expert_has_a_bound_on_its_expectation():
@@ -390,7 +392,7 @@ def test_a_pool_of_one_expert_has_a_bound_on_its_expectation():
     pool.learn_many(X[:SHORT], Y[:SHORT])
     alone = Halfspace(5, 0.1, 0.05)
     alone.learn_many(X[:SHORT], Y[:SHORT])
-    price = max(0.0, pool._t[mixture.EXPECTED] - alone.mistakes)
+    price = max(0.0, pool._t[mixture.Total.EXPECTED] - alone.mistakes)
     c = pool.certificate()
     assert c.mistake_bound == pytest.approx(alone.certificate().mistake_bound + price)
     assert c.mistake_bound < c.confident_mistake_bound
@@ -522,22 +524,22 @@ def test_a_council_pays_for_what_it_lost_to_its_default_and_for_its_coins(voting
     learner.learn_many(X, Y)
     own, c = learner.steady.certificate(), learner.certificate()
     t, steady, S = learner._t, learner.steady._t, learner.steady._S
-    lost = t[mixture.EXPECTED] - steady[mixture.WRONG]
-    assert 0 < lost < theory.council_default_price(t[mixture.SPLIT])
-    price = steady[mixture.EXPECTED] + lost - learner.steady._M[mixture.LOSS, DIAGONAL]
-    regret = S[pool_kernel.LINEAR, DIAGONAL] + S[pool_kernel.NORM2, DIAGONAL] ** 0.5
+    lost = t[mixture.Total.EXPECTED] - steady[mixture.Total.WRONG]
+    assert 0 < lost < theory.council_default_price(t[mixture.Total.SPLIT])
+    price = steady[mixture.Total.EXPECTED] + lost - learner.steady._M[mixture.Member.LOSS, DIAGONAL]
+    regret = S[pool_kernel.Column.LINEAR, DIAGONAL] + S[pool_kernel.Column.NORM2, DIAGONAL] ** 0.5
     assert c.regret_bound == pytest.approx(regret + max(0.0, price))
     assert c.mistake_bound == pytest.approx(0.1 * 2000 + regret + max(0.0, price))
     spreads = [
-        (0.1 * 0.9 * S[pool_kernel.SPREAD, DIAGONAL], 1.05 / 0.05),
-        (steady[mixture.COINS], 1.0),
-        (t[mixture.COINS], 1.0),
+        (0.1 * 0.9 * S[pool_kernel.Column.SPREAD, DIAGONAL], 1.05 / 0.05),
+        (steady[mixture.Total.COINS], 1.0),
+        (t[mixture.Total.COINS], 1.0),
     ]
     chance = theory.anytime_deviation(0.99, spreads, 1.05 / 0.05)
     assert c.confident_mistake_bound == pytest.approx(c.mistake_bound + chance)
-    assert t[mixture.COINS] > 0
+    assert t[mixture.Total.COINS] > 0
     assert (c.mistakes, c.rounds, c.noise_rate) == (learner.mistakes, 2000, own.noise_rate)
-    worse = Council(c.mistakes, float(t[mixture.EXPECTED]) + 5000.0, 0.0, 1.0)  # had it expected to lose more
+    worse = Council(c.mistakes, float(t[mixture.Total.EXPECTED]) + 5000.0, 0.0, 1.0)  # had it expected to lose more
     dear = learner.steady.certificate_with(worse, 0.99)
     assert dear.regret_bound == pytest.approx(regret + price + 5000.0)
     assert dear.evidence <= c.evidence

@@ -56,11 +56,11 @@ def test_the_council_pays_at_most_its_price(kind, voting):
         X, y = stream(kind, seed, 4000)
         learner = Drifting(WIDTH, 100, seed=seed, voting=voting)
         scores = learner.learn_many(X, y)
-        t, split = learner._t, learner._t[mixture.SPLIT]
-        assert t[mixture.VOTED] == learner.steady.mistakes
-        assert t[mixture.DRAWN] == learner.recent.mistakes
-        assert t[mixture.EXPECTED] <= learner.steady.mistakes + theory.council_default_price(split)
-        assert t[mixture.EXPECTED] <= learner.recent.mistakes + theory.council_price(split)
+        t, split = learner._t, learner._t[mixture.Total.SPLIT]
+        assert t[mixture.Total.VOTED] == learner.steady.mistakes
+        assert t[mixture.Total.DRAWN] == learner.recent.mistakes
+        assert t[mixture.Total.EXPECTED] <= learner.steady.mistakes + theory.council_default_price(split)
+        assert t[mixture.Total.EXPECTED] <= learner.recent.mistakes + theory.council_price(split)
         assert learner.rounds == 4000
         assert learner.mistakes == np.count_nonzero((scores >= 0) != (y > 0))
 
@@ -73,7 +73,7 @@ def test_what_stays_costs_a_logarithm():
         learner = Drifting(WIDTH, 50, seed=seed)
         learner.learn_many(X, y)
         extra.append(learner.mistakes - learner.steady.mistakes)
-        price.append(theory.council_default_price(learner._t[mixture.SPLIT]))
+        price.append(theory.council_default_price(learner._t[mixture.Total.SPLIT]))
         assert learner.steady.mistakes < learner.recent.mistakes
         assert learner.leader is learner.steady
     assert np.mean(extra) <= np.mean(price) + Z * np.std(extra, ddof=1) / np.sqrt(40)
@@ -124,10 +124,10 @@ def test_fading_is_weighting(voting, factor):
     assert mine.evidence == pytest.approx(yours.evidence, rel=1e-6), "evidence has no unit"
     names = ("WEIGHT", "WRONG", "EXPECTED", "FIRST", "POSITIVES", "HEAVIEST")
     for name, power in (*((name, 1) for name in names), ("COINS", 2), ("WEIGHT2", 2)):
-        place = getattr(mixture, name)
+        place = mixture.Total[name]
         assert faded._t[place] == pytest.approx(factor**power * plain._t[place], rel=1e-6), name
     for name, power in (("LINEAR", 1), ("INVERSE", 1), ("SPREAD", 2), ("NORM2", 2), ("SQUARES", 2)):
-        own = getattr(kernel, name)
+        own = kernel.Column[name]
         expected = factor**power * plain._S[own, DIAGONAL : DIAGONAL + 8]
         np.testing.assert_allclose(faded._S[own, DIAGONAL : DIAGONAL + 8], expected, rtol=1e-6)
 
@@ -143,7 +143,7 @@ def test_weights_begin_again_without_a_jump():
     never.learn_rows(Rows.of(X), y.astype(np.int8), np.exp(np.arange(rounds) / horizon))
     assert learner.recent.mistakes == never.mistakes
     np.testing.assert_allclose(learner.recent.leaders(), never.leaders(), rtol=1e-6, atol=1e-9)
-    assert learner.recent._t[mixture.WEIGHT] < np.exp(20) * 4
+    assert learner.recent._t[mixture.Total.WEIGHT] < np.exp(20) * 4
 
 
 @pytest.mark.parametrize("width", [WIDTH, FEW + 1])

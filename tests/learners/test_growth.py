@@ -140,9 +140,9 @@ def test_the_vote_is_that_of_the_columns(first):
     pool = Pool(first, seed=1)
     pool.widen(200)
     pool.learn_many(X[:, :200], Y)
-    columns, voice = pool.columns()[0], pool._M[mixture.VOICE]
-    expected = voice @ columns / pool._t[mixture.TOTAL]
-    largest = np.abs(voice) @ np.abs(columns) / pool._t[mixture.TOTAL]
+    columns, voice = pool.columns()[0], pool._M[mixture.Member.VOICE]
+    expected = voice @ columns / pool._t[mixture.Total.TOTAL]
+    largest = np.abs(voice) @ np.abs(columns) / pool._t[mixture.Total.TOTAL]
     assert pool.leaders().shape == (1, 201)
     assert np.all(np.abs(pool.leaders()[0] - expected) <= 1e-15 * largest)
 

@@ -29,7 +29,7 @@ def standard_error(values):
 def without_delays(bandit):
     """What was guaranteed before late rewards and lagging caps were paid for."""
     s = bandit.arrays()["experts"][:, 0]
-    return GAP * s[kernel.KEPT] - theory.ftrl_regret(s[kernel.CAP], s[kernel.SQUARES])
+    return GAP * s[kernel.Expert.KEPT] - theory.ftrl_regret(s[kernel.Expert.CAP], s[kernel.Expert.SQUARES])
 
 
 # -------------------------------------------------------------------------------------------------------- late rewards
@@ -64,7 +64,7 @@ def test_the_guarantee_holds_with_late_rewards(delay):
     if delay <= 10:
         assert min(bandit.certificate().guaranteed_lift for _, bandit in runs) > 250  # of at most 0.4 * 2000
     if delay == 1:
-        assert max(abs(bandit.arrays()["experts"][kernel.DRIFT, 0]) for _, bandit in runs) < 1e-9
+        assert max(abs(bandit.arrays()["experts"][kernel.Expert.DRIFT, 0]) for _, bandit in runs) < 1e-9
     assert all(bandit.certificate().holds for _, bandit in runs)
 
 
@@ -72,13 +72,13 @@ def test_the_guarantee_holds_with_late_rewards(delay):
 def test_drift_is_what_the_weights_moved_between_choice_and_lesson(kind):
     """<g, w of the choice - w of the lesson> from the public arrays, through JSON too; 0 without delay."""
     bandit = trained(kind)
-    np.testing.assert_allclose(bandit.arrays()["experts"][kernel.DRIFT], 0, atol=1e-9)
+    np.testing.assert_allclose(bandit.arrays()["experts"][kernel.Expert.DRIFT], 0, atol=1e-9)
     rng, waiting, expected = np.random.default_rng(2), [], 0.0
     for _ in range(40):
         contexts = rng.normal(size=(3, D)) / 5
         waiting.append((bandit.choose(contexts), weights_of(bandit)))
     elsewhere = bandit.copy()
-    before = bandit.arrays()["experts"][kernel.DRIFT].copy()
+    before = bandit.arrays()["experts"][kernel.Expert.DRIFT].copy()
     for n in rng.permutation(40):
         choice, w = waiting[n]
         then, theta = weights_of(bandit), bandit.arrays()["weights"].copy()
@@ -86,7 +86,7 @@ def test_drift_is_what_the_weights_moved_between_choice_and_lesson(kind):
         elsewhere.learn(Choice.from_json(choice.to_json()), float(n % 2))
         g = theta - bandit.arrays()["weights"]
         expected = expected + np.sum(g * (w - then), axis=0)
-    found = bandit.arrays()["experts"][kernel.DRIFT] - before
+    found = bandit.arrays()["experts"][kernel.Expert.DRIFT] - before
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
     assert abs(expected).max() > 0.1
     assert np.array_equal(elsewhere.arrays()["experts"], bandit.arrays()["experts"])
@@ -94,7 +94,7 @@ def test_drift_is_what_the_weights_moved_between_choice_and_lesson(kind):
 
 def weights_of(bandit):
     arrays = bandit.arrays()
-    return arrays["weights"] * arrays["experts"][kernel.SCALE]
+    return arrays["weights"] * arrays["experts"][kernel.Expert.SCALE]
 
 
 def test_pending_choices_are_named_and_the_guarantee_counts_what_was_learned():
@@ -134,7 +134,7 @@ def test_the_guarantee_holds_with_equal_contexts(form):
             lift += choice.probabilities @ means - means.mean()
             bandit.learn(choice, rewards[choice.arm])
         s = bandit.arrays()["experts"][:, 0]
-        assert s[kernel.KEPT] == pytest.approx(kept)
+        assert s[kernel.Expert.KEPT] == pytest.approx(kept)
         assert bandit.certificate().guaranteed_lift > 0
         ahead.append(lift - bandit.certificate().guaranteed_lift)
     assert np.mean(ahead) >= -4 * standard_error(ahead)
@@ -162,7 +162,7 @@ def test_a_ranker_counts_pairs_of_different_contexts_only():
     ranker = MonotoneRanker(0.5, 0.5)
     for _ in range(200):
         ranker.learn([[0.6, 0.8], [0.6, 0.8]], [0.25, 0.75])
-    assert ranker.arrays()["experts"][kernel.KEPT, 0] == 0
+    assert ranker.arrays()["experts"][kernel.Expert.KEPT, 0] == 0
     assert ranker.guaranteed_lift <= 0
     ranker = MonotoneRanker(0.5, 0.5)
     X = np.array([[0.6, 0.8], [0.6, 0.8], [-0.6, 0.8]])
@@ -170,7 +170,7 @@ def test_a_ranker_counts_pairs_of_different_contexts_only():
     for _ in range(50):
         pairs += 2 if ranker.choose(X) == 2 else 1
         ranker.learn(X, [1.0, 1.0, 0.0])
-    assert ranker.arrays()["experts"][kernel.KEPT, 0] == pytest.approx(pairs / 3)
+    assert ranker.arrays()["experts"][kernel.Expert.KEPT, 0] == pytest.approx(pairs / 3)
 
 
 ODD = np.array([0.1, 0.2, 0.3, 0.7])  # |x|^2 + |x|^2 - 2 x.x need not be 0 in floating point
@@ -191,7 +191,7 @@ def test_contexts_are_compared_entry_by_entry(form, one, two, equal):
         choice = bandit.choose(form(X))
         assert bool(np.max(choice.memo["distances"]) == 0) is equal
         bandit.learn(choice, 1.0)
-        assert bool(bandit.arrays()["experts"][kernel.KEPT, 0] == 0) is equal
+        assert bool(bandit.arrays()["experts"][kernel.Expert.KEPT, 0] == 0) is equal
 
 
 # --------------------------------------------------------------------------------------------------- length of contexts
@@ -364,12 +364,12 @@ def test_arrays_of_older_files_say_no_more_than_is_true(kind):
     arrays["experts"] = arrays["experts"][:9].copy()
     old = MonotoneBandit.from_arrays(arrays)
     s, rounds = old.arrays()["experts"], old.rounds
-    assert s.shape[0] == kernel.EXPERT_SIZE
-    assert (s[kernel.KEPT] == 0).all()
+    assert s.shape[0] == len(kernel.Expert)
+    assert (s[kernel.Expert.KEPT] == 0).all()
     certificate = old.certificate()
     assert certificate.verdict == NOTHING
     if kind == "one expert":
-        squares, cap = s[[kernel.SQUARES, kernel.CAP], 0]
+        squares, cap = s[[kernel.Expert.SQUARES, kernel.Expert.CAP], 0]
         regret = np.sqrt(2) * np.sqrt(cap**2 + squares) + 2 * cap + 2 * np.sqrt(rounds * squares)
         assert certificate.guaranteed_lift == pytest.approx(-regret)
         assert certificate.evidence == 0
@@ -394,6 +394,6 @@ def test_a_ranker_of_an_older_file_pays_for_its_caps():
     arrays = {name: array.copy() for name, array in ranker.arrays().items()}
     arrays["experts"] = arrays["experts"][:9].copy()
     old = MonotoneRanker.from_arrays(arrays)
-    cap, squares = ranker.arrays()["experts"][[kernel.CAP, kernel.SQUARES], 0]
+    cap, squares = ranker.arrays()["experts"][[kernel.Expert.CAP, kernel.Expert.SQUARES], 0]
     assert old.guaranteed_lift == pytest.approx(-theory.ftrl_regret(cap, squares) - 2 * cap)
     assert np.array_equal(old.weights, ranker.weights)

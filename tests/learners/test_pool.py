@@ -96,7 +96,7 @@ def test_experts_with_a_bound_are_halfspaces_that_learn_alone(width, options):
         alone = Halfspace(width, noise_rate, margin, **{**options, "fit_intercept": constant})
         alone.learn_many(X, y, weight)
         np.testing.assert_allclose(pool.columns()[0, DIAGONAL + k], alone.columns()[0, 0], rtol=0, atol=1e-9)
-        assert pool._M[mixture.LOSS, DIAGONAL + k] == pytest.approx(alone.certificate().mistakes, rel=1e-12)
+        assert pool._M[mixture.Member.LOSS, DIAGONAL + k] == pytest.approx(alone.certificate().mistakes, rel=1e-12)
 
 
 @pytest.mark.parametrize("width", [8, FEW + 1])
@@ -130,12 +130,12 @@ def test_shares_are_those_of_adahedge(width):
     hedge, drawn, before = AdaHedge(count), 0.0, np.zeros(count)
     for x, label in zip(X, y, strict=True):
         pool.learn(x, label)
-        losses = pool._M[mixture.LOSS] - before
-        before = pool._M[mixture.LOSS].copy()
+        losses = pool._M[mixture.Member.LOSS] - before
+        before = pool._M[mixture.Member.LOSS].copy()
         drawn += hedge.round(losses) @ losses
     best = before.min()
-    assert pool._t[mixture.DRAWN] - best <= theory.adahedge_price(count, 3000, best, laziness=17 / 16)
-    assert pool._t[mixture.DRAWN] == pytest.approx(drawn, abs=0.1 * (drawn - best) + 1)
+    assert pool._t[mixture.Total.DRAWN] - best <= theory.adahedge_price(count, 3000, best, laziness=17 / 16)
+    assert pool._t[mixture.Total.DRAWN] == pytest.approx(drawn, abs=0.1 * (drawn - best) + 1)
     order = list(pool.shares().values())
     assert order == sorted(order, reverse=True)
     assert sum(order) == pytest.approx(1.0, abs=1e-12)
@@ -162,8 +162,8 @@ def test_majority_answers_what_predict_says(width, options):
         mistakes += answers[0] != label
     for pool in pools:
         assert pool.mistakes == mistakes
-        assert pool._t[mixture.WRONG] == pool._t[mixture.EXPECTED] == pool._t[mixture.VOTED]
-        assert (pool._t[mixture.WRONG] == mistakes) == ("class_weight" not in options)
+        assert pool._t[mixture.Total.WRONG] == pool._t[mixture.Total.EXPECTED] == pool._t[mixture.Total.VOTED]
+        assert (pool._t[mixture.Total.WRONG] == mistakes) == ("class_weight" not in options)
     assert np.array_equal(pools[0]._W, pools[1]._W)
     assert np.array_equal(pools[0].leaders(), pools[1].leaders())
 
@@ -194,7 +194,7 @@ def test_coins_are_fair():
     pools = [Pool(4, seed=seed) for seed in range(100)]
     for pool in pools:
         pool.learn_many(X, y)
-    expected = {float(pool._t[mixture.EXPECTED]) for pool in pools}
+    expected = {float(pool._t[mixture.Total.EXPECTED]) for pool in pools}
     assert len(expected) == 1
     mistakes = np.array([pool.mistakes for pool in pools])
     assert mistakes.std() > 0
@@ -244,8 +244,8 @@ def test_experts_without_the_constant_do_not_care_for_it():
     pool.learn_many(short, y)
     long = Pool(8, grid=[(0.2, 1 / 16, False)], fit_intercept=False)
     long.learn_many(X, y)
-    with_it, without = pool._M[mixture.LOSS, DIAGONAL : DIAGONAL + 2]
-    assert without == pytest.approx(long._M[mixture.LOSS, DIAGONAL], abs=3)  # rounding
+    with_it, without = pool._M[mixture.Member.LOSS, DIAGONAL : DIAGONAL + 2]
+    assert without == pytest.approx(long._M[mixture.Member.LOSS, DIAGONAL], abs=3)  # rounding
     assert with_it > 2 * without
     assert not pool.columns()[0, DIAGONAL + 1, -1]
     assert pool.columns()[0, DIAGONAL, -1]
@@ -293,4 +293,4 @@ def test_a_copy_is_independent_and_the_same():
     assert pool.rounds == twin.rounds == 600
     arrays = pool.arrays()
     with pytest.raises(ModelFileError, match="one per expert"):
-        Pool.from_arrays({**arrays, "members": np.zeros((mixture.MEMBER_SIZE, 30))})
+        Pool.from_arrays({**arrays, "members": np.zeros((len(mixture.Member), 30))})

@@ -211,4 +211,4 @@ def test_the_cap_is_that_of_theorem_9():
     ranker = MonotoneRanker(0.1, 0.2)
     ranker.learn(np.eye(4), [0.0, 0.2, 0.4, 1.0])
     cap = theory.full_information_gradient_cap(arms=4, gap=0.1, margin=0.2, reward_width=1.0)
-    assert ranker.arrays()["experts"][kernel.CAP, 0] == pytest.approx(2 / 4 * cap)
+    assert ranker.arrays()["experts"][kernel.Expert.CAP, 0] == pytest.approx(2 / 4 * cap)

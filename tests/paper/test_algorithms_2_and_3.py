@@ -81,7 +81,7 @@ def test_lemma_3_2_regret_is_at_most_what_the_gradients_seen_say():
             g = 2 * (1 - q) / k / q * paper.gradient(w, X, w, fake, alpha, delta, gamma / 2, Lam)
             inner, total = inner + g @ w, total + g
         bandit.learn(choice, r[choice.arm])
-    cap, squares = bandit.arrays()["experts"][[paper.CAP, paper.SQUARES], 0]
+    cap, squares = bandit.arrays()["experts"][[paper.Expert.CAP, paper.Expert.SQUARES], 0]
     regret = inner + np.linalg.norm(total)  # against the best u
     bound = 2 * cap + squares / 2
     assert 0.5 * bound < regret <= bound  # with this seed 0.86 of it: the way from e_1 to -e_1 costs nearly all
@@ -116,15 +116,15 @@ def test_lemma_3_4_and_theorem_a_5_rounds_at_zero_promise_nothing():
     q = theory.paper_exploration_rate(2, 0.9, 1.0, 1.0, 10**6)
     for _ in range(10):
         bandit.learn(bandit.choose(X), 0.5)
-    kept = bandit.arrays()["experts"][paper.KEPT, 0]
+    kept = bandit.arrays()["experts"][paper.Expert.KEPT, 0]
     assert kept == pytest.approx(10 * (1 - q) / 2)
     arrays = bandit.arrays()
-    arrays["weights"][:], arrays["experts"][paper.NORM2] = 0, 0
+    arrays["weights"][:], arrays["experts"][paper.Expert.NORM2] = 0, 0
     bandit = MonotoneBandit.from_arrays(arrays)
     waiting = [bandit.choose(X) for _ in range(10)]
     for choice in waiting:
         bandit.learn(choice, 0.5)
-    assert bandit.arrays()["experts"][paper.KEPT, 0] == kept
+    assert bandit.arrays()["experts"][paper.Expert.KEPT, 0] == kept
 
 
 @pytest.mark.parametrize("heading", ["Section 3:", "Appendix A:"])

@@ -106,17 +106,17 @@ def _decider(opened: OpenedModel) -> dict[str, Any]:
     decider = model_of(str(opened.path), opened.kind, opened.meta, opened.arrays)
     experts, how = opened.arrays["experts"], opened.arrays["how"]
     parameters: dict[str, Any] = {
-        "gap": sorted(set(experts[kernel.DELTA].tolist())),
-        "margin": sorted(set(experts[kernel.GAMMA].tolist())),
-        "reward_range": [float(how[kernel.LOWEST]), float(how[kernel.HIGHEST])],
+        "gap": sorted(set(experts[kernel.Expert.DELTA].tolist())),
+        "margin": sorted(set(experts[kernel.Expert.GAMMA].tolist())),
+        "reward_range": [float(how[kernel.Setting.LOWEST]), float(how[kernel.Setting.HIGHEST])],
     }
     found = {"parameters": parameters, "columns": int(opened.arrays["weights"].shape[0]), "rounds": decider.rounds}
     if opened.kind == "ranker":
         return found | {"lift": decider.lift, "guaranteed_lift": decider.guaranteed_lift}
     parameters |= {
-        "exploration": float(how[kernel.FLOOR]) or None,
-        "horizon": float(how[kernel.HORIZON]) or None,
-        "update": "paper" if how[kernel.PAPER] else "inverse-margin",
+        "exploration": float(how[kernel.Setting.FLOOR]) or None,
+        "horizon": float(how[kernel.Setting.HORIZON]) or None,
+        "update": "paper" if how[kernel.Setting.PAPER] else "inverse-margin",
     }
     certificate = decider.certificate()
     words = {"verdict": certificate.verdict, "sentence": certificate.sentence}

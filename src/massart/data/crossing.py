@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk, RowError
 from massart.errors import InvalidParameterError
-from massart.kernels.parsing.crossing import cross_rows
+from massart.kernels.parsing.hashing import cross_rows
 from massart.kernels.parsing.row_errors import LARGEST
 
 __all__ = ["check_crossings", "crossed", "crossed_whole"]

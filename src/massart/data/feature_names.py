@@ -14,7 +14,7 @@ __all__ = ["MOST_ROWS", "column_names", "find_names"]
 
 MOST_ROWS: Final = 200_000  # that are looked at
 _MOST_NAMES: Final = 5  # of one column
-_FNV: Final = np.uint32(16777619)  # as in kernels/parsing/crossing.py
+_FNV: Final = np.uint32(16777619)  # as in kernels/parsing/hashing.py
 
 
 def find_names(paths: Sequence[str], schema: Schema, wanted: Collection[int]) -> dict[int, list[str]]:

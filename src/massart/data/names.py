@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from massart.kernels.parsing.murmur import vw_hash
+from massart.kernels.parsing.hashing import vw_hash
 
 __all__ = ["name_hash"]
 

@@ -25,16 +25,30 @@ from numba.core import config, event
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
+from numpy.typing import NDArray
 
 from massart.errors import MassartError
 from massart.kernels.cache_folders import Folder, Kept, folders
 
 __all__ = ["COST", "Compiled", "NotCompiledError", "compiled", "is_current", "keeping", "njit", "only_kept", "stamp_of"]
 
+# What kernels take. Values of rows are float32 or float64; indices are unsigned, of 32 or 64 bits.
+Floats = NDArray[np.float64]
+Values = NDArray[np.floating[Any]]
+Indices = NDArray[np.unsignedinteger[Any]]
+Integers = NDArray[np.int64]
+Labels = NDArray[np.int8]
+Flags = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
+Csr = tuple[Values, Indices, Indices]  # data, indices, indptr
+Batch = tuple[int, NDArray[np.uint64], Labels, Floats]  # count, order, labels, weights
+
 COST = "1 to 60 s"  # of a first use: 22 to 38 s for a training on the machines where it was measured
 _LOG = logging.getLogger("massart")
-_IMPORTS = re.compile(r"^from massart\.kernels((?:\.\w+)*) import (\([^)]*\)|.*)", re.MULTILINE)
-_KERNELS = Path(__file__).resolve().parent
+# from A import B, C  |  from A import (B, C)  |  import A.B, A.C as D: wherever they stand in a module
+_IMPORTS = re.compile(r"^[ \t]*(?:from[ ]+([.\w]+)[ ]+import[ ]+(\([^)]*\)|[^#\n]*)|import[ ]+([^#\n]*))", re.MULTILINE)
+_ROOT = Path(__file__).resolve().parents[2]
+_KERNELS, _COMPILER = "massart.kernels.", "massart.kernels.compiling"
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -108,22 +122,32 @@ def is_current(kept: Kept) -> bool:
 
 
 def _sources_of(module: str) -> set[str]:
-    """A module of this package and those that it imports, and so on."""
-    found = {"compiling"}  # which has no part in what is compiled
-    left = [module]
+    """A module of kernels and the modules of this package that it imports, in any form, and so on."""
+    found, left = {_COMPILER}, [_KERNELS + module]  # the compiler has no part in what is compiled
     while left:
         name = left.pop()
-        if name in found:
-            continue
-        found.add(name)
-        for package, names in _IMPORTS.findall(_source(name).decode(errors="replace")):
-            candidates = [package, *(f"{package}.{one}" for one in re.findall(r"\w+", names))]
-            left += [one.removeprefix(".") for one in candidates if one and _file_of(one.removeprefix(".")).is_file()]
-    return found - {"compiling"}
+        if name not in found:
+            found.add(name)
+            left += _imports_of(name)
+    return found - {_COMPILER}
+
+
+def _imports_of(module: str) -> Iterator[str]:
+    """Whatever may be a module among the names that a module imports, if there is such a file."""
+    package = module if _file_of(module).name == "__init__.py" else module.rpartition(".")[0]
+    for source, names, whole in _IMPORTS.findall(_source(module).decode(errors="replace")):
+        candidates = re.findall(r"[.\w]+", whole)
+        if source:
+            dots = len(source) - len(source.lstrip("."))
+            above = package.split(".")[: len(package.split(".")) - dots + 1] if dots else []
+            base = ".".join([*above, *filter(None, [source.lstrip(".")])])
+            candidates = [base, *(f"{base}.{name}" for name in re.findall(r"\w+", names))]
+        yield from (name for name in candidates if name.startswith("massart.") and _file_of(name).is_file())
 
 
 def _file_of(module: str) -> Path:
-    return _KERNELS.joinpath(*module.split(".")).with_suffix(".py")
+    place = _ROOT.joinpath(*module.split("."))
+    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
 
 
 @cache
@@ -133,7 +157,7 @@ def _source(module: str) -> bytes:
 
 def _module_of(function: Callable[..., Any]) -> str:
     """The module of a kernel, without the name of this package: learning.halfspace."""
-    return function.__module__.removeprefix("massart.kernels.")
+    return function.__module__.removeprefix(_KERNELS)
 
 
 class _KernelCache(NullCache):  # type: ignore[misc]  # Numba has no types

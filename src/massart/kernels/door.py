@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError
-from massart.kernels.learning import row_checks as kernel
-from massart.kernels.learning.scoring import score_csr, score_dense
+from massart.kernels.learning import rows as kernel
+from massart.kernels.learning.rows import score_csr, score_dense
 from massart.options import LARGEST, SMALLEST
 
 _BLOCK = 8192  # rows of a Fortran-ordered or strided array that are copied at a time
@@ -172,7 +172,7 @@ class Rows:
             raise InvalidDataError(f"X has {self.width} columns, but this learner takes {width} features")
 
     def refusal(self, row: int) -> InvalidDataError:
-        """What is wrong with a row that is not sound."""
+        """What is wrong with a row that is not valid."""
         if self.csr is not None:
             data, indices, indptr = self.csr
             entries = slice(int(indptr[row]), int(indptr[row + 1]))

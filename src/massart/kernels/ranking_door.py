@@ -18,7 +18,8 @@ from massart.errors import InvalidDataError
 from massart.kernels.door import check_mask, check_sparse_parts
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.learning import ranking_rounds as rounds
-from massart.kernels.learning import row_checks as rows_kernel
+from massart.kernels.learning import rows as rows_kernel
+from massart.kernels.learning.ranking import Setting
 
 __all__ = ["CheckedArms", "CheckedRound", "check_arms", "check_block", "check_round", "check_sparse",
            "contexts_too_long", "make_round", "sparse_arms"]  # fmt: skip
@@ -78,7 +79,7 @@ class CheckedArms(_Checked):
 
 
 class CheckedRound(_Checked):
-    """A choice that was made: its arms, and the block of numbers of which kernels/learning/ranking_rounds.py tells."""
+    """A choice that was made: its arms, and the block of numbers that kernels/learning/ranking_rounds.py describes."""
 
     __slots__ = ("arms", "block", "experts")
 
@@ -295,7 +296,7 @@ def check_block(arms: CheckedArms, block: NDArray[np.float64], state: Any) -> Ch
     fair = abs(float(p.sum()) - 1.0) <= 1e-9 and p.min() >= 0.0 and not p[~played].any() and p[int(arm)] >= least
     fair = fair and abs(float(shares.sum()) - 1.0) <= 1e-9 and shares.min() >= 0.0
     fair = fair and rates.min() >= 0.0 and rates.max() <= 1.0 and bool(played[numbers].all())
-    fair = fair and bool(how[kernel.LOWEST] <= block[rounds.BASE] <= how[kernel.HIGHEST])
+    fair = fair and bool(how[Setting.LOWEST] <= block[rounds.BASE] <= how[Setting.HIGHEST])
     if not (fair and np.array_equal(arms.allowed, played) and _steps_are_finite(arms, numbers, m, z2, how)):
         raise _never_written()
     return make_round(arms, block, experts)
@@ -303,8 +304,8 @@ def check_block(arms: CheckedArms, block: NDArray[np.float64], state: Any) -> Ch
 
 def _steps_are_finite(arms: CheckedArms, own: NDArray[np.int64], m: Any, z2: Any, how: Any) -> bool:
     floor = m[own, np.arange(own.size)]
-    if how[kernel.PAPER]:  # m[a] is 1 / step, z2 factors of the loss
-        width = how[kernel.HIGHEST] - how[kernel.LOWEST]
+    if how[Setting.PAPER]:  # m[a] is 1 / step, z2 factors of the loss
+        width = how[Setting.HIGHEST] - how[Setting.LOWEST]
         others = np.delete(m[:, 0], own[0])
         small = others.min(initial=1.0) >= 1e-45 and others.max(initial=1.0) <= 1e300 and m.max() <= 1e300
         step = arms.allowed.sum() < 2 or floor[0] >= 1e-10 * width / arms.count

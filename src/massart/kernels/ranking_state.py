@@ -2,13 +2,13 @@
 
 A `RankingState` is made by `new_state` or `check_state` and by nothing else, so every state has these invariants:
 
-    how       (HOW_SIZE,)             FLOOR in [0, 1]; LOWEST < HIGHEST, at most 1e50 in size, at least 1e-50 apart;
+    how       one per Setting         FLOOR in [0, 1]; LOWEST < HIGHEST, at most 1e50 in size, at least 1e-50 apart;
                                       HORIZON 0 (not known) or 1 to 1e15; RELATIVE and PAPER 0 or 1; with PAPER one
                                       expert, a horizon and no RELATIVE
-    experts   (EXPERT_SIZE, experts)  DELTA in (0, width], at least 1e-12 of it; GAMMA in [1e-12, 2]; SCALE above 0;
+    experts   a row per Expert        DELTA in (0, width], at least 1e-12 of it; GAMMA in [1e-12, 2]; SCALE above 0;
                                       FIRST at most CAP; KEPT at most ROUNDS; sums of squares, caps and bounds are not
                                       negative; none above its limit in _EXPERTS; with PAPER, NORM2 is 0 or 1e-60 to 1
-    totals    (TOTAL_SIZE,)           CHOICES and ROUNDS whole, at most 2^48, of a bandit ROUNDS <= CHOICES;
+    totals    one per Total           CHOICES and ROUNDS whole, at most 2^48, of a bandit ROUNDS <= CHOICES;
                                       of a bandit BASELINE in [LOWEST, HIGHEST]; LONGEST in [0, 1e50]; _TOTALS
     weights   (d, experts)            d > 0, or nothing has been chosen or learned; |w| = SCALE |T| at most 1e6
 
@@ -26,6 +26,7 @@ from massart.errors import InvalidDataError, ModelFileError
 from massart.kernels.learning import paper_ranking as paper
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.learning import ranking_rounds as rounds
+from massart.kernels.learning.ranking import Expert, Setting, Total
 from massart.kernels.ranking_door import LONGEST, CheckedArms, CheckedRound, check_arms, contexts_too_long, make_round
 from massart.options import LARGEST_REWARD, LEAST_MARGIN, LEAST_WIDTH, MOST_CHOICES, MOST_HORIZON
 
@@ -36,15 +37,29 @@ _SQUARES: Final = 1e200
 _MOST_WEIGHTS: Final = 1 << 37  # a terabyte
 # Row of `experts`: its least and its largest value.
 _EXPERTS: Final = {
-    "CAP": (0.0, 1e100), "SQUARES": (0.0, _SQUARES), "NORM2": (0.0, _SQUARES), "SCALE": (1e-101, 1e151),
-    "KEPT": (0.0, 1e15), "LIFT": (-1e100, 1e100), "LIFT2": (0.0, _SQUARES), "DRIFT": (-_SQUARES, _SQUARES),
-    "FIRST": (0.0, 1e100), "VARIANCE": (0.0, 1e301), "REACH": (0.0, 1e150),
-}  # fmt: skip
+    Expert.CAP: (0.0, 1e100),
+    Expert.SQUARES: (0.0, _SQUARES),
+    Expert.NORM2: (0.0, _SQUARES),
+    Expert.SCALE: (1e-101, 1e151),
+    Expert.KEPT: (0.0, 1e15),
+    Expert.LIFT: (-1e100, 1e100),
+    Expert.LIFT2: (0.0, _SQUARES),
+    Expert.DRIFT: (-_SQUARES, _SQUARES),
+    Expert.FIRST: (0.0, 1e100),
+    Expert.VARIANCE: (0.0, 1e301),
+    Expert.REACH: (0.0, 1e150),
+}
 _TOTALS: Final = {
-    "CHOICES": (0.0, float(MOST_CHOICES)), "ROUNDS": (0.0, float(MOST_CHOICES)), "REWARD": (-1e66, 1e66),
-    "BASELINE": (-LARGEST_REWARD, LARGEST_REWARD), "LONGEST": (0.0, LONGEST * (1 + 1e-9)), "SPREAD": (0.0, _SQUARES),
-    "SEEN": (-1e100, 1e100), "SEEN2": (0.0, _SQUARES), "LARGEST": (0.0, 1e100),
-}  # fmt: skip
+    Total.CHOICES: (0.0, float(MOST_CHOICES)),
+    Total.ROUNDS: (0.0, float(MOST_CHOICES)),
+    Total.REWARD: (-1e66, 1e66),
+    Total.BASELINE: (-LARGEST_REWARD, LARGEST_REWARD),
+    Total.LONGEST: (0.0, LONGEST * (1 + 1e-9)),
+    Total.SPREAD: (0.0, _SQUARES),
+    Total.SEEN: (-1e100, 1e100),
+    Total.SEEN2: (0.0, _SQUARES),
+    Total.LARGEST: (0.0, 1e100),
+}
 
 
 class RankingState:
@@ -75,7 +90,7 @@ class RankingState:
     @property
     def is_paper(self) -> bool:
         """Whether the update is the paper's."""
-        return bool(self.how[kernel.PAPER])
+        return bool(self.how[Setting.PAPER])
 
     @property
     def width(self) -> int | None:
@@ -85,12 +100,12 @@ class RankingState:
     @property
     def chosen(self) -> int:
         """Choices made."""
-        return int(self.totals[kernel.CHOICES])
+        return int(self.totals[Total.CHOICES])
 
     @property
     def learned(self) -> int:
         """Rounds learned."""
-        return int(self.totals[kernel.ROUNDS])
+        return int(self.totals[Total.ROUNDS])
 
     def first_weights(self, width: int) -> NDArray[np.float64]:
         """The weights, or those to begin with."""
@@ -104,7 +119,7 @@ class RankingState:
             raise InvalidDataError(
                 f"contexts have {width:,} features, and weights for so many do not fit into memory: hash them to fewer"
             ) from None
-        weights[:1] = self.how[kernel.PAPER]  # Algorithm 3 begins at e_1
+        weights[:1] = self.how[Setting.PAPER]  # Algorithm 3 begins at e_1
         return weights
 
     def arms(self, contexts: Any, allowed: Any = None) -> CheckedArms:
@@ -126,8 +141,7 @@ class RankingState:
         experts = self.experts.shape[1]
         weights = self.weights if self.weights.shape[0] else self.first_weights(arms.width)
         block = np.empty(rounds.block_size(arms.count, experts))
-        call = rounds.paper_decide if self.how[kernel.PAPER] else rounds.decide
-        arm = call(arms.rows, arms.allowed, seed, self.how, weights, self.experts, totals, block)
+        arm = rounds.decide(arms.rows, arms.allowed, seed, self.how, weights, self.experts, totals, block)
         if arm < 0:
             arms.refuse(-1 - arm, self.margin, otherwise)
         if keep:
@@ -139,8 +153,8 @@ class RankingState:
         if made.experts != self.experts.shape[1] or not self.lowest <= reward <= self.highest:
             raise InvalidDataError(f"a choice of {made.experts} experts, reward {reward:g}: not for this bandit")
         self._fits(made.arms)
-        call = rounds.paper_absorb if self.how[kernel.PAPER] else rounds.absorb
-        call(made.arms.rows, reward, made.arms.count, self.how, self.weights, self.experts, self.totals, made.block)
+        rows, count = made.arms.rows, made.arms.count
+        rounds.absorb(rows, reward, count, self.how, self.weights, self.experts, self.totals, made.block)
 
     def _fits(self, arms: CheckedArms) -> None:
         if self.weights.shape[0] not in (0, arms.width):
@@ -168,9 +182,9 @@ class RankingState:
         memo[1][0] = 0.0  # nothing is explored: everything is seen
         width = self.highest - self.lowest
         kernel.teach(arms.rows, arms.allowed, rewards, memo, width, True, self.weights, self.experts, board)
-        t[kernel.ROUNDS] += 1.0
-        t[kernel.REWARD] += rewards[memo[0][0]]
-        t[kernel.SEEN] += rewards[memo[0][0]] - rewards.mean()
+        t[Total.ROUNDS] += 1.0
+        t[Total.REWARD] += rewards[memo[0][0]]
+        t[Total.SEEN] += rewards[memo[0][0]] - rewards.mean()
 
     def play(self, contexts: Any, rewards: Any, seed: Any, otherwise: str) -> tuple[Any, Any]:
         """Choose and learn n rounds, contexts (n, k, d) and rewards (n, k) of all arms: arms and probabilities."""
@@ -184,8 +198,7 @@ class RankingState:
         arms, chances = np.empty(len(X), np.int64), np.empty(len(X))
         if len(X):
             self.weights = self.first_weights(X.shape[2])
-            call = paper.play if self.is_paper else kernel.play
-            call(X, r, seed, self.how, self.weights, self.experts, self.totals, arms, chances)
+            rounds.play(X, r, seed, self.how, self.weights, self.experts, self.totals, arms, chances)
         return arms, chances
 
 
@@ -213,22 +226,22 @@ def _simulation(contexts: Any, rewards: Any, state: RankingState) -> tuple[Any, 
 
 
 def new_state(how: Any, grid: Any) -> RankingState:
-    """The state of a policy that was told `how` and tries these pairs of gap and margin."""
+    """The state of a policy with the settings `how` that tries these pairs of gap and margin."""
     how = np.array(how, dtype=np.float64)
-    experts = np.zeros((kernel.EXPERT_SIZE, len(grid)))
-    experts[[kernel.DELTA, kernel.GAMMA]] = np.array(grid, dtype=np.float64).T
-    experts[kernel.SCALE] = 1.0
-    experts[kernel.NORM2] = float(how[kernel.PAPER])  # |e_1|, where Algorithm 3 begins
-    totals = np.zeros(kernel.TOTAL_SIZE)
-    totals[kernel.BASELINE] = (how[kernel.LOWEST] + how[kernel.HIGHEST]) / 2
+    experts = np.zeros((len(Expert), len(grid)))
+    experts[[Expert.DELTA, Expert.GAMMA]] = np.array(grid, dtype=np.float64).T
+    experts[Expert.SCALE] = 1.0
+    experts[Expert.NORM2] = float(how[Setting.PAPER])  # |e_1|, where Algorithm 3 begins
+    totals = np.zeros(len(Total))
+    totals[Total.BASELINE] = (how[Setting.LOWEST] + how[Setting.HIGHEST]) / 2
     return _state(how, np.zeros((0, len(grid))), experts, totals)
 
 
 def _state(how: Any, weights: Any, experts: Any, totals: Any) -> RankingState:
     state = object.__new__(RankingState)
     state.how, state.weights, state.experts, state.totals = how, weights, experts, totals
-    state.lowest, state.highest = float(how[kernel.LOWEST]), float(how[kernel.HIGHEST])
-    state.margin = None if how[kernel.RELATIVE] else float(experts[kernel.GAMMA, 0])
+    state.lowest, state.highest = float(how[Setting.LOWEST]), float(how[Setting.HIGHEST])
+    state.margin = None if how[Setting.RELATIVE] else float(experts[Expert.GAMMA, 0])
     return state
 
 
@@ -238,7 +251,7 @@ def check_state(arrays: dict[str, NDArray[Any]], *, ranker: bool = False) -> Ran
     require_arrays(arrays, ("how", "experts", "totals", "weights"))
     experts = arrays["experts"].shape[1] if arrays["experts"].ndim == 2 else -1
     features = arrays["weights"].shape[0] if arrays["weights"].ndim == 2 else -1
-    shapes = {"how": (kernel.HOW_SIZE,), "experts": (kernel.EXPERT_SIZE, experts), "totals": (kernel.TOTAL_SIZE,),
+    shapes = {"how": (len(Setting),), "experts": (len(Expert), experts), "totals": (len(Total),),
               "weights": (features, experts)}  # fmt: skip
     own = {}
     for name, shape in shapes.items():
@@ -249,35 +262,35 @@ def check_state(arrays: dict[str, NDArray[Any]], *, ranker: bool = False) -> Ran
         if not np.isfinite(own[name]).all():
             raise ModelFileError(f"array {name!r} holds numbers that are not finite")
     how, S, t, T = own["how"], own["experts"], own["totals"], own["weights"]
-    lowest, highest = how[kernel.LOWEST], how[kernel.HIGHEST]
-    paper_how = bool(how[kernel.PAPER])
+    lowest, highest = how[Setting.LOWEST], how[Setting.HIGHEST]
+    paper_how = bool(how[Setting.PAPER])
     _require(abs(lowest) <= LARGEST_REWARD and abs(highest) <= LARGEST_REWARD, "how", "reward_range")
     _require(highest - lowest >= LEAST_WIDTH, "how", "reward_range")
-    _require(0.0 <= how[kernel.FLOOR] <= 1.0, "how", "exploration")
-    _require(how[kernel.HORIZON] == 0.0 or 1.0 <= how[kernel.HORIZON] <= MOST_HORIZON, "how", "horizon")
-    _require(how[kernel.RELATIVE] in (0.0, 1.0) and how[kernel.PAPER] in (0.0, 1.0), "how", "update")
-    _require(not paper_how or (experts == 1 and how[kernel.HORIZON] >= 1 and not how[kernel.RELATIVE]), "how",
+    _require(0.0 <= how[Setting.FLOOR] <= 1.0, "how", "exploration")
+    _require(how[Setting.HORIZON] == 0.0 or 1.0 <= how[Setting.HORIZON] <= MOST_HORIZON, "how", "horizon")
+    _require(how[Setting.RELATIVE] in (0.0, 1.0) and how[Setting.PAPER] in (0.0, 1.0), "how", "update")
+    _require(not paper_how or (experts == 1 and how[Setting.HORIZON] >= 1 and not how[Setting.RELATIVE]), "how",
              "update='paper', which has one expert, a margin and a horizon")  # fmt: skip
     if paper_how:
-        norm2 = float(S[kernel.NORM2, 0])
+        norm2 = float(S[Expert.NORM2, 0])
         _require(norm2 == 0.0 or 0.9 * paper.LEAST_NORM2 <= norm2 <= 1.0 + 1e-9, "experts", "NORM2")
-    for names, array in ((_EXPERTS, S), (_TOTALS, t)):
-        for name, (low, high) in names.items():
-            row = array[getattr(kernel, name)]
-            _require(bool(np.all((row >= low) & (row <= high))), "experts" if array is S else "totals", name)
+    for place, (low, high) in _EXPERTS.items():
+        _require(bool(np.all((S[place] >= low) & (S[place] <= high))), "experts", place.name)
+    for total, (low, high) in _TOTALS.items():
+        _require(bool(low <= t[total] <= high), "totals", total.name)
     width = highest - lowest
-    _require(bool(((S[kernel.DELTA] >= LEAST_MARGIN * width * 0.99) & (S[kernel.DELTA] <= width * 1.01)).all()),
+    _require(bool(((S[Expert.DELTA] >= LEAST_MARGIN * width * 0.99) & (S[Expert.DELTA] <= width * 1.01)).all()),
              "experts", "gap")  # fmt: skip
-    _require(bool(((S[kernel.GAMMA] >= LEAST_MARGIN) & (S[kernel.GAMMA] <= 2.0)).all()), "experts", "margin")
-    _require(bool((S[kernel.FIRST] <= S[kernel.CAP]).all()), "experts", "FIRST above CAP")
-    learned, chosen = float(t[kernel.ROUNDS]), float(t[kernel.CHOICES])
-    _require(bool((S[kernel.KEPT] <= learned * (1 + 1e-9)).all()), "experts", "KEPT above the number of rounds")
+    _require(bool(((S[Expert.GAMMA] >= LEAST_MARGIN) & (S[Expert.GAMMA] <= 2.0)).all()), "experts", "margin")
+    _require(bool((S[Expert.FIRST] <= S[Expert.CAP]).all()), "experts", "FIRST above CAP")
+    learned, chosen = float(t[Total.ROUNDS]), float(t[Total.CHOICES])
+    _require(bool((S[Expert.KEPT] <= learned * (1 + 1e-9)).all()), "experts", "KEPT above the number of rounds")
     _require(learned == math.floor(learned) and chosen == math.floor(chosen), "totals", "counts that are not whole")
     if not ranker:
         _require(learned <= chosen, "totals", "more rounds learned than chosen")
-        _require(bool(lowest <= t[kernel.BASELINE] <= highest), "totals", "BASELINE")
+        _require(bool(lowest <= t[Total.BASELINE] <= highest), "totals", "BASELINE")
     _require(features > 0 or learned == chosen == 0.0, "weights", "no features, but rounds that were learned")
-    lengths = np.sqrt(np.sum((T * S[kernel.SCALE]) ** 2, axis=0))
+    lengths = np.sqrt(np.sum((T * S[Expert.SCALE]) ** 2, axis=0))
     _require(
         bool((lengths <= _LONG).all()) and bool((np.abs(T) <= 1e100).all()), "weights", "a vector that is too long"
     )

@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import ModelFileError
-from massart.kernels.learning import halfspace, mixture, pool
+from massart.kernels.learning import pool
+from massart.kernels.learning.halfspace import Rule, State
+from massart.kernels.learning.mixture import Member, Total
+from massart.kernels.learning.pool import Column, Setting
 from massart.options import LARGEST, SMALLEST
 
-__all__ = ["check_arrays", "check_council", "check_halfspace", "check_pool"]
+__all__ = ["check_arrays", "check_halfspace", "check_pair", "check_pool"]
 
 _CHECKED = 1 << 16  # rows of an array that are looked at together
 _TINY = float(np.nextafter(0.0, 1.0))
@@ -45,88 +48,70 @@ _CLASS_WEIGHT = _Range(SMALLEST, LARGEST)
 _MARK = _Range(0.0, 2.0, whole=True)
 
 _RULE = {
-    halfspace.KIND: _Range(0.0, 3.0, whole=True),
-    halfspace.ETA: _NOISE_RATE,
-    halfspace.GAMMA: _MARGIN,
-    halfspace.PACE: _SIZE,
-    halfspace.UNIT: _FLAG,
-    halfspace.BIAS: _CONSTANT,
-    halfspace.NEGATIVE: _CLASS_WEIGHT,
-    halfspace.POSITIVE: _CLASS_WEIGHT,
+    Rule.KIND: _Range(0.0, 3.0, whole=True),
+    Rule.ETA: _NOISE_RATE,
+    Rule.GAMMA: _MARGIN,
+    Rule.PACE: _SIZE,
+    Rule.UNIT: _FLAG,
+    Rule.BIAS: _CONSTANT,
+    Rule.NEGATIVE: _CLASS_WEIGHT,
+    Rule.POSITIVE: _CLASS_WEIGHT,
 }
-_STATE = {
-    halfspace.SCALE: _FACTOR,
-    halfspace.ROUNDS: _COUNT,
-    halfspace.MISTAKES: _COUNT,
-    halfspace.UNPROVED: _MARK,
-    **dict.fromkeys(
-        (
-            *(halfspace.NORM2, halfspace.SQUARES, halfspace.CAP, halfspace.STEPPED, halfspace.STEP, halfspace.SLACK),
-            *(halfspace.FLOOR, halfspace.WEIGHT, halfspace.WEIGHT2, halfspace.HEAVIEST, halfspace.LONGEST2),
-            *(halfspace.WRONG, halfspace.SPREAD, halfspace.INVERSE, halfspace.FIRST, halfspace.POSITIVES),
-        ),
-        _SIZE,
-    ),
+_STATE = {place: _SIZE for place in State if place not in (State.SCALED, State.LINEAR)} | {
+    State.SCALE: _FACTOR,
+    State.ROUNDS: _COUNT,
+    State.MISTAKES: _COUNT,
+    State.UNPROVED: _MARK,
 }
-_HOW = {
-    pool.UNIT: _FLAG,
-    pool.BIAS: _CONSTANT,
-    pool.VOTING: _FLAG,
-    pool.NEGATIVE: _CLASS_WEIGHT,
-    pool.POSITIVE: _CLASS_WEIGHT,
+_POOL = {
+    Setting.UNIT: _FLAG,
+    Setting.BIAS: _CONSTANT,
+    Setting.VOTING: _FLAG,
+    Setting.NEGATIVE: _CLASS_WEIGHT,
+    Setting.POSITIVE: _CLASS_WEIGHT,
 }
-_COLUMNS = {
-    pool.ETA: _NOISE_RATE,
-    pool.GAMMA: _MARGIN,
-    pool.SCALE: _FACTOR,
-    pool.CONSTANT: _FLAG,
-    **dict.fromkeys((pool.CAP, pool.SQUARES, pool.NORM2, pool.SPREAD, pool.INVERSE), _SIZE),
+_COLUMNS = {place: _SIZE for place in Column if place not in (Column.SCALED, Column.LINEAR)} | {
+    Column.ETA: _NOISE_RATE,
+    Column.GAMMA: _MARGIN,
+    Column.SCALE: _FACTOR,
+    Column.CONSTANT: _FLAG,
 }
-_MEMBERS = dict.fromkeys((mixture.LOSS, mixture.SHARE, mixture.VOICE, mixture.POWER), _SIZE)
-_COUNCIL = {
-    mixture.ROUNDS: _COUNT,
-    mixture.MISTAKES: _COUNT,
-    mixture.PRIOR: _Range(_TINY, 0.5),
-    mixture.FAVOUR: _FACTOR,
-    mixture.CHANCE: _CHANCE,
-    mixture.KEEP: _CHANCE,
-    mixture.TREND: _Range(-1.0, 1.0),
-    mixture.UNPROVED: _MARK,
-    **dict.fromkeys(
-        (
-            *(mixture.WEIGHT, mixture.WEIGHT2, mixture.HEAVIEST, mixture.LONGEST2, mixture.WRONG, mixture.EXPECTED),
-            *(mixture.DRAWN, mixture.VOTED, mixture.GAP, mixture.RATE, mixture.TOTAL, mixture.TOTAL_THEN),
-            *(mixture.DRAWN_THEN, mixture.BEST_THEN, mixture.DOUBT, mixture.NEXT, mixture.HEARD, mixture.SPLIT),
-            *(mixture.TIGHT, mixture.COINS, mixture.FIRST, mixture.POSITIVES),
-        ),
-        _SIZE,
-    ),
+_MEMBERS = dict.fromkeys(Member, _SIZE)
+_PAIR_TOTALS = dict.fromkeys(Total, _SIZE) | {
+    Total.ROUNDS: _COUNT,
+    Total.MISTAKES: _COUNT,
+    Total.PRIOR: _Range(_TINY, 0.5),
+    Total.FAVOUR: _FACTOR,
+    Total.CHANCE: _CHANCE,
+    Total.KEEP: _CHANCE,
+    Total.TREND: _Range(-1.0, 1.0),
+    Total.UNPROVED: _MARK,
 }
-_TOTALS = _COUNCIL | {mixture.TOTAL: _FACTOR, mixture.TOTAL_THEN: _FACTOR}
+_TOTALS = _PAIR_TOTALS | {Total.TOTAL: _FACTOR, Total.TOTAL_THEN: _FACTOR}
 
 
 def check_halfspace(arrays: Mapping[str, NDArray[Any]]) -> None:
     """The arrays of one halfspace: kernels/learning/halfspace.py says what their entries are."""
     width = arrays["weights"].size
-    check_arrays(arrays, {"rule": (halfspace.RULE_SIZE,), "weights": (width,), "state": (halfspace.STATE_SIZE,)})
+    check_arrays(arrays, {"rule": (len(Rule),), "weights": (width,), "state": (len(State),)})
     _check_ranges("rule", arrays["rule"], _RULE)
     _check_ranges("state", arrays["state"], _STATE)
     state = arrays["state"]
-    _check_counts("state", state[halfspace.ROUNDS], state[halfspace.MISTAKES])
+    _check_counts("state", state[State.ROUNDS], state[State.MISTAKES])
 
 
 def check_pool(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
     """The arrays of a pool, whose names are returned: pool.py and mixture.py say what they are."""
     width, experts = arrays["variances"].size, arrays["members"].shape[-1] if arrays["members"].ndim else 0
     few = "full" in arrays or "centred" in arrays  # whatever the width is: it may have changed
-    least = pool.DIAGONAL + pool.LATE + (1 + pool.CENTRED if few else 0)
+    least = pool.DIAGONAL + pool.RECENT + (1 + pool.CENTRED if few else 0)
     shapes: dict[str, tuple[int, ...]] = {
-        "how": (pool.HOW_SIZE,),
+        "how": (len(Setting),),
         "weights": (width, pool.COLUMNS),
         "variances": (width,),
-        "columns": (pool.COLUMN_SIZE, pool.COLUMNS),
-        "members": (mixture.MEMBER_SIZE, experts),
-        "totals": (mixture.TOTAL_SIZE,),
+        "columns": (len(Column), pool.COLUMNS),
+        "members": (len(Member), experts),
+        "totals": (len(Total),),
     }
     if few:
         first = min(arrays["full"].shape[-1] if arrays["full"].ndim else 0, pool.FEW + 1)
@@ -136,21 +121,21 @@ def check_pool(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
         raise ModelFileError(f"array 'members' has {experts} columns, one per expert")
     if arrays["seed"].shape != (1,) or arrays["seed"].dtype != np.uint64:
         raise ModelFileError("array 'seed' is not one number of 64 bits")
-    for name, ranges in (("how", _HOW), ("columns", _COLUMNS), ("members", _MEMBERS), ("totals", _TOTALS)):
+    for name, ranges in (("how", _POOL), ("columns", _COLUMNS), ("members", _MEMBERS), ("totals", _TOTALS)):
         _check_ranges(name, arrays[name], ranges)
     _check_ranges("variances", arrays["variances"][None], {0: _SIZE})
     if few:
         _check_ranges("centred", arrays["centred"], {pool.DEVIATION: _SIZE})
     totals = arrays["totals"]
-    _check_counts("totals", totals[mixture.ROUNDS], totals[mixture.MISTAKES])
+    _check_counts("totals", totals[Total.ROUNDS], totals[Total.MISTAKES])
     return (*shapes, "seed")
 
 
-def check_council(totals: NDArray[Any]) -> None:
-    """The council of two pools: kernels/learning/mixture.py says what its entries are."""
-    check_arrays({"totals": totals}, {"totals": (mixture.TOTAL_SIZE,)})
-    _check_ranges("totals", totals, _COUNCIL)
-    _check_counts("totals", totals[mixture.ROUNDS], totals[mixture.MISTAKES])
+def check_pair(totals: NDArray[Any]) -> None:
+    """The weights between two pools: kernels/learning/mixture.py says what its entries are."""
+    check_arrays({"totals": totals}, {"totals": (len(Total),)})
+    _check_ranges("totals", totals, _PAIR_TOTALS)
+    _check_counts("totals", totals[Total.ROUNDS], totals[Total.MISTAKES])
 
 
 def check_arrays(arrays: Mapping[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -166,7 +151,7 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], shapes: Mapping[str, tuple[
             raise ModelFileError(f"array {name!r} is empty or holds numbers that are not finite")
 
 
-def _check_ranges(name: str, array: NDArray[Any], ranges: Mapping[int, _Range]) -> None:
+def _check_ranges(name: str, array: NDArray[Any], ranges: Mapping[Any, _Range]) -> None:
     for place, allowed in ranges.items():
         entry = array[place]
         bad = (entry < allowed.low) | (entry > allowed.high)
@@ -179,4 +164,4 @@ def _check_ranges(name: str, array: NDArray[Any], ranges: Mapping[int, _Range]) 
 
 def _check_counts(name: str, rounds: float, mistakes: float) -> None:
     if mistakes > rounds:
-        raise ModelFileError(f"array {name!r} tells of {mistakes:g} mistakes in {rounds:g} rounds")
+        raise ModelFileError(f"array {name!r} counts {mistakes:g} mistakes in {rounds:g} rounds")

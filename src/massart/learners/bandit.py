@@ -130,7 +130,7 @@ class MonotoneBandit(Guarded):
         with self._lock:
             state = self._state
             arms = state.arms(contexts, allowed)
-            number = int(state.totals[kernel.CHOICES])
+            number = int(state.totals[kernel.Total.CHOICES])
             if number >= MOST_CHOICES:
                 raise InvalidDataError(f"this bandit has made {number:,} choices, as many as it can: begin a new one")
             arm, made = state.decide(arms, self._seed, _OTHERWISE)
@@ -147,7 +147,7 @@ class MonotoneBandit(Guarded):
     def _count_late(self) -> None:
         """Algorithm 3: one of the choices that wait will be learned after w has moved."""
         if self._state.is_paper:
-            self._state.experts[kernel.DRIFT] += 1.0
+            self._state.experts[kernel.Expert.DRIFT] += 1.0
 
     def probabilities(self, contexts: Contexts, allowed: Any = None) -> NDArray[np.float64]:
         """(k,) with which `choose` would choose each arm; nothing changes."""
@@ -219,7 +219,7 @@ class MonotoneBandit(Guarded):
         """(d,) the scores' weights: the experts' unit vectors, each with its share."""
         with self._lock:
             state = self._state
-            w, shares = state.weights * state.experts[kernel.SCALE], np.empty(state.experts.shape[1])
+            w, shares = state.weights * state.experts[kernel.Expert.SCALE], np.empty(state.experts.shape[1])
             kernel.share(state.experts, state.totals, shares)
         norms = np.linalg.norm(w, axis=0)
         return np.asarray((w / np.where(norms > 0, norms, 1.0) * shares).sum(axis=1))  # no BLAS: a fixed order
@@ -340,12 +340,12 @@ def _first_state(options: BanditOptions) -> RankingState:
 def _grown(arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
     """The experts of an old file with what late rewards may have cost: |<g, w - w'>| <= 2 |g|, and Cauchy-Schwarz."""
     S, how, t = arrays["experts"], arrays["how"], arrays["totals"]
-    if S.ndim != 2 or S.shape[0] != OLD_EXPERT_SIZE or how.shape != (kernel.HOW_SIZE,) or t.ndim != 1:
+    if S.ndim != 2 or S.shape[0] != OLD_EXPERT_SIZE or how.shape != (len(kernel.Setting),) or t.ndim != 1:
         return S
     if any(array.dtype != np.float64 or not np.isfinite(array).all() for array in (S, how, t)):
         return S
-    rounds = max(0.0, float(t[kernel.ROUNDS])) if t.size > kernel.ROUNDS else 0.0
-    drift = 2.0 * np.sqrt(rounds * np.maximum(0.0, np.minimum(S[kernel.SQUARES], 1e200)))
-    if how[kernel.PAPER]:
+    rounds = max(0.0, float(t[kernel.Total.ROUNDS])) if t.size > kernel.Total.ROUNDS else 0.0
+    drift = 2.0 * np.sqrt(rounds * np.maximum(0.0, np.minimum(S[kernel.Expert.SQUARES], 1e200)))
+    if how[kernel.Setting.PAPER]:
         drift = np.full(S.shape[1], float(rounds > 0 or arrays["pending"].size > 0))
     return grown(S, rounds, drift)

@@ -54,16 +54,16 @@ def _class_weighted(arrays: NDArray[np.float64], negative: int, positive: int) -
 
 def regret_bound(rule: NDArray[np.float64], s: NDArray[np.float64]) -> float:
     """What the optimiser's regret on <g, .> is at most, from the gradients it has really seen."""
-    kind, squares = rule[kernel.KIND], float(s[kernel.SQUARES])
+    kind, squares = rule[kernel.Rule.KIND], float(s[kernel.State.SQUARES])
     if kind == kernel.FTRL:
-        return theory.ftrl_regret(float(s[kernel.CAP]), squares)
+        return theory.ftrl_regret(float(s[kernel.State.CAP]), squares)
     if kind == kernel.FIXED:
-        return theory.fixed_regret(float(rule[kernel.PACE]), squares)
+        return theory.fixed_regret(float(rule[kernel.Rule.PACE]), squares)
     if kind == kernel.ADAGRAD:
         return theory.adagrad_regret(squares)
     # Gradient descent with steps that never grow, in a ball of diameter 2, plus the price of the slack.
-    distance = 2.0 / float(s[kernel.STEP]) if s[kernel.STEP] > 0 else 0.0
-    return distance + float(s[kernel.STEPPED]) / 2 + float(s[kernel.SLACK])
+    distance = 2.0 / float(s[kernel.State.STEP]) if s[kernel.State.STEP] > 0 else 0.0
+    return distance + float(s[kernel.State.STEPPED]) / 2 + float(s[kernel.State.SLACK])
 
 
 def path_regret(rule: NDArray[np.float64], s: NDArray[np.float64]) -> float:
@@ -71,23 +71,23 @@ def path_regret(rule: NDArray[np.float64], s: NDArray[np.float64]) -> float:
 
     sum <g, w> + |sum g|; for adagrad-norm and the paper's steps, whose sum of gradients is not kept, Theorems 1(c), 8.
     """
-    if rule[kernel.KIND] in (kernel.FTRL, kernel.FIXED):
-        return float(s[kernel.LINEAR]) + sqrt(float(s[kernel.NORM2]))
+    if rule[kernel.Rule.KIND] in (kernel.FTRL, kernel.FIXED):
+        return float(s[kernel.State.LINEAR]) + sqrt(float(s[kernel.State.NORM2]))
     return regret_bound(rule, s)
 
 
 def certify(rule: NDArray[np.float64], s: NDArray[np.float64], confidence: float) -> Certificate:
     """The certificate of one halfspace: Theorem 12 of docs/theory.md."""
     theory.check_confidence(confidence)
-    noise_rate, margin = float(rule[kernel.ETA]), float(rule[kernel.GAMMA])
-    weight, wrong = float(s[kernel.WEIGHT]), float(s[kernel.WRONG])
+    noise_rate, margin = float(rule[kernel.Rule.ETA]), float(rule[kernel.Rule.GAMMA])
+    weight, wrong = float(s[kernel.State.WEIGHT]), float(s[kernel.State.WRONG])
     regret, chance, log_evidence = 0.0, 0.0, -inf
-    if s[kernel.ROUNDS] > 0.0:
+    if s[kernel.State.ROUNDS] > 0.0:
         regret = path_regret(rule, s)
-        floor = float(s[kernel.FLOOR]) if rule[kernel.KIND] == kernel.PAPER else margin
-        largest = _largest(float(s[kernel.HEAVIEST]), float(s[kernel.LONGEST2]), floor)
-        spreads = [(float(s[kernel.SPREAD]), largest)]
-        scale = float(s[kernel.FIRST]) * (1.0 + margin) / margin
+        floor = float(s[kernel.State.FLOOR]) if rule[kernel.Rule.KIND] == kernel.PAPER else margin
+        largest = _largest(float(s[kernel.State.HEAVIEST]), float(s[kernel.State.LONGEST2]), floor)
+        spreads = [(float(s[kernel.State.SPREAD]), largest)]
+        scale = float(s[kernel.State.FIRST]) * (1.0 + margin) / margin
         chance = theory.anytime_deviation(confidence, spreads, scale)
         log_evidence = theory.anytime_evidence(wrong - noise_rate * weight - regret, spreads, scale)
     expected = noise_rate * weight + regret
@@ -103,18 +103,18 @@ def certify(rule: NDArray[np.float64], s: NDArray[np.float64], confidence: float
         confidence=confidence,
         holds=not applies or log_evidence < -log1p(-confidence),
         evidence=_as_number(log_evidence),
-        constant_mistakes=_guess(weight, float(s[kernel.POSITIVES]), float(s[kernel.UNPROVED])),
+        constant_mistakes=_guess(weight, float(s[kernel.State.POSITIVES]), float(s[kernel.State.UNPROVED])),
         applies=applies,
-        weighted=weight != float(s[kernel.ROUNDS]),
-    ).without_bound(s[kernel.UNPROVED] == 1.0)
+        weighted=weight != float(s[kernel.State.ROUNDS]),
+    ).without_bound(s[kernel.State.UNPROVED] == 1.0)
 
 
 def _applies(rule: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
-    if s[kernel.UNPROVED] != 0.0:
+    if s[kernel.State.UNPROVED] != 0.0:
         return False
-    rounds, heaviest = float(s[kernel.ROUNDS]), float(s[kernel.HEAVIEST])
-    classes = rule[[kernel.NEGATIVE, kernel.POSITIVE]]
-    weight = _plain_weight(float(s[kernel.WEIGHT]), float(s[kernel.POSITIVES]), *classes)
+    rounds, heaviest = float(s[kernel.State.ROUNDS]), float(s[kernel.State.HEAVIEST])
+    classes = rule[[kernel.Rule.NEGATIVE, kernel.Rule.POSITIVE]]
+    weight = _plain_weight(float(s[kernel.State.WEIGHT]), float(s[kernel.State.POSITIVES]), *classes)
     return not _unequal(weight, heaviest, rounds)
 
 
@@ -127,16 +127,18 @@ def _plain_weight(weight: float, positives: float, negative: float, positive: fl
 def lower_noise_rate(rule: NDArray[np.float64], s: NDArray[np.float64], confidence: float) -> float:
     """A lower confidence limit for the noise rate, at the declared margin: Theorems 12 and 16 of docs/theory.md."""
     own = certify(rule, s, 1 - (1 - confidence) / 2)
-    if not own.applies or s[kernel.ROUNDS] == 0.0:
+    if not own.applies or s[kernel.State.ROUNDS] == 0.0:
         return 0.0
-    classes = float(rule[kernel.NEGATIVE]), float(rule[kernel.POSITIVE])
+    classes = float(rule[kernel.Rule.NEGATIVE]), float(rule[kernel.Rule.POSITIVE])
     floor = _before_class_weights(own.noise_rate, *classes) if not own.holds else 0.0
-    if rule[kernel.KIND] not in (kernel.FTRL, kernel.FIXED) or _class_weighted(rule, kernel.NEGATIVE, kernel.POSITIVE):
+    if rule[kernel.Rule.KIND] not in (kernel.FTRL, kernel.FIXED) or _class_weighted(
+        rule, kernel.Rule.NEGATIVE, kernel.Rule.POSITIVE
+    ):
         return floor
-    margin = float(rule[kernel.GAMMA])
-    told = [(margin, 1.0 - 2.0 * own.noise_rate, sqrt(float(s[kernel.NORM2])), float(s[kernel.INVERSE]))]
-    longest = max(margin, sqrt(float(s[kernel.LONGEST2])))
-    weights = float(s[kernel.HEAVIEST]), float(s[kernel.FIRST])
+    margin = float(rule[kernel.Rule.GAMMA])
+    told = [(margin, 1.0 - 2.0 * own.noise_rate, sqrt(float(s[kernel.State.NORM2])), float(s[kernel.State.INVERSE]))]
+    longest = max(margin, sqrt(float(s[kernel.State.LONGEST2])))
+    weights = float(s[kernel.State.HEAVIEST]), float(s[kernel.State.FIRST])
     return max(floor, _search(told, margin, longest, weights, 1 - (1 - confidence) / 2))
 
 
@@ -217,8 +219,8 @@ def certify_mixture(
     Every expert has been given an equal share of the doubt beforehand, so naming one afterwards costs nothing more.
     """
     theory.check_confidence(confidence)
-    mistakes = float(t[mixture.WRONG]) if council is None else council.mistakes
-    weight, rounds = float(t[mixture.WEIGHT]), float(t[mixture.ROUNDS])
+    mistakes = float(t[mixture.Total.WRONG]) if council is None else council.mistakes
+    weight, rounds = float(t[mixture.Total.WEIGHT]), float(t[mixture.Total.ROUNDS])
     experts = _experts(how, S, M, t, plain, council)
     doubt = 1 - confidence
     each = 1 - doubt / len(experts)
@@ -247,18 +249,18 @@ def certify_mixture(
         confidence=confidence,
         holds=not applies or evidence < -log(doubt),
         evidence=_as_number(evidence),
-        constant_mistakes=_guess(weight, float(t[mixture.POSITIVES]), float(t[mixture.UNPROVED])),
+        constant_mistakes=_guess(weight, float(t[mixture.Total.POSITIVES]), float(t[mixture.Total.UNPROVED])),
         applies=applies,
         weighted=weight != rounds,
-    ).without_bound(t[mixture.UNPROVED] == 1.0)
+    ).without_bound(t[mixture.Total.UNPROVED] == 1.0)
 
 
 def _pool_applies(how: NDArray[np.float64], t: NDArray[np.float64]) -> bool:
-    if t[mixture.UNPROVED] != 0.0:
+    if t[mixture.Total.UNPROVED] != 0.0:
         return False
-    classes = how[[pool.NEGATIVE, pool.POSITIVE]]
-    weight = _plain_weight(float(t[mixture.WEIGHT]), float(t[mixture.POSITIVES]), *classes)
-    return not _unequal(weight, float(t[mixture.HEAVIEST]), float(t[mixture.ROUNDS]))
+    classes = how[[pool.Setting.NEGATIVE, pool.Setting.POSITIVE]]
+    weight = _plain_weight(float(t[mixture.Total.WEIGHT]), float(t[mixture.Total.POSITIVES]), *classes)
+    return not _unequal(weight, float(t[mixture.Total.HEAVIEST]), float(t[mixture.Total.ROUNDS]))
 
 
 def _experts(
@@ -270,34 +272,37 @@ def _experts(
     council: Council | None,
 ) -> list[_Expert]:
     """The experts with a mistake bound. Their evidence is the mean of that of Theorem 12, 14 and 16."""
-    weight, wrong, expected = (float(t[k]) for k in (mixture.WEIGHT, mixture.WRONG, mixture.EXPECTED))
+    weight, wrong, expected = (float(t[k]) for k in (mixture.Total.WEIGHT, mixture.Total.WRONG, mixture.Total.EXPECTED))
     chance = wrong - expected
-    coins = [(float(t[mixture.COINS]), float(t[mixture.HEAVIEST]))]
+    coins = [(float(t[mixture.Total.COINS]), float(t[mixture.Total.HEAVIEST]))]
     if council is not None:
         chance += council.mistakes - council.expected
         expected += council.expected - wrong
         coins.append((council.coins, council.heaviest))
-    weighted = _class_weighted(how, pool.NEGATIVE, pool.POSITIVE)
+    weighted = _class_weighted(how, pool.Setting.NEGATIVE, pool.Setting.POSITIVE)
     experts = []
     for k in range(pool.DIAGONAL, pool.DIAGONAL + plain):
-        noise_rate, margin = float(S[pool.ETA, k]), float(S[pool.GAMMA, k])
-        own, regret = float(M[mixture.LOSS, k]), float(S[pool.LINEAR, k]) + sqrt(float(S[pool.NORM2, k]))
-        largest = _largest(float(t[mixture.HEAVIEST]), float(t[mixture.LONGEST2]), margin)
-        spreads = [(noise_rate * (1.0 - noise_rate) * float(S[pool.SPREAD, k]), largest)]
-        scale = float(t[mixture.FIRST]) * (1.0 + margin) / margin
+        noise_rate, margin = float(S[pool.Column.ETA, k]), float(S[pool.Column.GAMMA, k])
+        own, regret = (
+            float(M[mixture.Member.LOSS, k]),
+            float(S[pool.Column.LINEAR, k]) + sqrt(float(S[pool.Column.NORM2, k])),
+        )
+        largest = _largest(float(t[mixture.Total.HEAVIEST]), float(t[mixture.Total.LONGEST2]), margin)
+        spreads = [(noise_rate * (1.0 - noise_rate) * float(S[pool.Column.SPREAD, k]), largest)]
+        scale = float(t[mixture.Total.FIRST]) * (1.0 + margin) / margin
         logs = [-inf]
-        if t[mixture.ROUNDS] > 0.0:
+        if t[mixture.Total.ROUNDS] > 0.0:
             excess = own - noise_rate * weight - regret
             logs = [
                 theory.anytime_evidence(excess, spreads, scale),
                 theory.anytime_evidence(excess + chance, spreads + coins, scale),
             ]
             if not weighted:
-                like = _directions(S, plain, bool(S[pool.CONSTANT, k]))
+                like = _directions(S, plain, bool(S[pool.Column.CONSTANT, k]))
                 logs.append(_direction(noise_rate, margin, like, _longest(t, margin), _weights(t)))
         highest = max(logs)
         together = highest if highest == -inf else highest + log(sum(exp(v - highest) for v in logs) / len(logs))
-        constant = bool(S[pool.CONSTANT, k])
+        constant = bool(S[pool.Column.CONSTANT, k])
         experts.append(_Expert(noise_rate, margin, constant, regret, expected - own, spreads + coins, scale, together))
     return experts
 
@@ -307,22 +312,22 @@ def _directions(S: NDArray[np.float64], plain: int, constant: bool) -> list[Dire
     columns = range(pool.DIAGONAL, pool.DIAGONAL + plain)
     return [
         (
-            float(S[pool.GAMMA, k]),
-            1.0 - 2.0 * float(S[pool.ETA, k]),
-            sqrt(S[pool.NORM2, k]),
-            float(S[pool.GAMMA, k] * S[pool.INVERSE, k]),
+            float(S[pool.Column.GAMMA, k]),
+            1.0 - 2.0 * float(S[pool.Column.ETA, k]),
+            sqrt(S[pool.Column.NORM2, k]),
+            float(S[pool.Column.GAMMA, k] * S[pool.Column.INVERSE, k]),
         )
         for k in columns
-        if bool(S[pool.CONSTANT, k]) == constant
+        if bool(S[pool.Column.CONSTANT, k]) == constant
     ]
 
 
 def _longest(t: NDArray[np.float64], margin: float) -> float:
-    return max(margin, sqrt(float(t[mixture.LONGEST2])))
+    return max(margin, sqrt(float(t[mixture.Total.LONGEST2])))
 
 
 def _weights(t: NDArray[np.float64]) -> tuple[float, float]:
-    return float(t[mixture.HEAVIEST]), float(t[mixture.FIRST])
+    return float(t[mixture.Total.HEAVIEST]), float(t[mixture.Total.FIRST])
 
 
 def lower_pool_noise_rate(
@@ -337,7 +342,7 @@ def lower_pool_noise_rate(
 
     The smaller of the limits with and without the constant coordinate, each at its smallest margin: Theorems 12 and 16.
     """
-    if t[mixture.ROUNDS] == 0.0 or not _pool_applies(how, t):
+    if t[mixture.Total.ROUNDS] == 0.0 or not _pool_applies(how, t):
         return 0.0
     experts = _experts(how, S, M, t, plain, None)
     half = (1 - confidence) / 2
@@ -347,8 +352,10 @@ def lower_pool_noise_rate(
         margin = min(own.margin for own in alike)
         at_margin = [own for own in alike if own.margin == margin]
         out = [own.noise_rate for own in at_margin if own.log_evidence >= log(len(at_margin) / half)]
-        limit = _before_class_weights(max(out, default=0.0), float(how[pool.NEGATIVE]), float(how[pool.POSITIVE]))
-        if not _class_weighted(how, pool.NEGATIVE, pool.POSITIVE):
+        limit = _before_class_weights(
+            max(out, default=0.0), float(how[pool.Setting.NEGATIVE]), float(how[pool.Setting.POSITIVE])
+        )
+        if not _class_weighted(how, pool.Setting.NEGATIVE, pool.Setting.POSITIVE):
             like = _directions(S, plain, constant)
             limit = max(limit, _search(like, margin, _longest(t, margin), _weights(t), 1 - half))
         limits.append(limit)

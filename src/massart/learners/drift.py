@@ -17,7 +17,7 @@ from massart.kernels.door import NO_WEIGHT, Rows, check_outputs
 from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as kernel
 from massart.kernels.learning.elementary import exp, exp_all
-from massart.kernels.states import check_arrays, check_council
+from massart.kernels.states import check_arrays, check_pair
 from massart.learners.base import BinaryLearner, check_narrower, padded
 from massart.learners.certificate import Certificate
 from massart.learners.certify import Council
@@ -38,23 +38,24 @@ _TOTALS = (
 def fade(pool: Pool, factor: float) -> None:
     """Make all rows learned so far weigh `factor` times what they did."""
     t, S = pool._t, pool._S
-    t[[getattr(mixture, name) for name in _TOTALS]] *= factor
-    t[[mixture.WEIGHT2, mixture.COINS]] *= factor * factor
-    pool._M[mixture.LOSS] *= factor
-    if t[mixture.GAP] > mixture.LEAST:
-        t[mixture.RATE] /= factor
-        t[mixture.KEEP] = exp(-t[mixture.RATE])
+    t[[mixture.Total[name] for name in _TOTALS]] *= factor
+    t[[mixture.Total.WEIGHT2, mixture.Total.COINS]] *= factor * factor
+    pool._M[mixture.Member.LOSS] *= factor
+    if t[mixture.Total.GAP] > mixture.LEAST:
+        t[mixture.Total.RATE] /= factor
+        t[mixture.Total.KEEP] = exp(-t[mixture.Total.RATE])
     else:  # nothing that distinguishes experts was seen for so long that it is as good as never
         mixture.share(pool._M, t, 0.0)
     plain = slice(kernel.DIAGONAL, None)
-    for row in (kernel.CAP, kernel.LINEAR, kernel.INVERSE):
+    for row in (kernel.Column.CAP, kernel.Column.LINEAR, kernel.Column.INVERSE):
         S[row, plain] *= factor
-    for row in (kernel.SQUARES, kernel.NORM2, kernel.SPREAD):
+    for row in (kernel.Column.SQUARES, kernel.Column.NORM2, kernel.Column.SPREAD):
         S[row, plain] *= factor * factor
-    S[kernel.CAP, plain] = np.maximum(S[kernel.CAP, plain], _LEAST_CAP)  # rows that are all zeros do not raise it
-    gradients = 2.0 * (np.square(S[kernel.CAP, plain]) + S[kernel.SQUARES, plain])
-    S[kernel.SCALE, plain] = 1.0 / np.sqrt(np.maximum(gradients, S[kernel.NORM2, plain]))
-    S[kernel.SCALED, : kernel.DIAGONAL] *= factor
+    # Rows that are all zeros do not raise it.
+    S[kernel.Column.CAP, plain] = np.maximum(S[kernel.Column.CAP, plain], _LEAST_CAP)
+    gradients = 2.0 * (np.square(S[kernel.Column.CAP, plain]) + S[kernel.Column.SQUARES, plain])
+    S[kernel.Column.SCALE, plain] = 1.0 / np.sqrt(np.maximum(gradients, S[kernel.Column.NORM2, plain]))
+    S[kernel.Column.SCALED, : kernel.DIAGONAL] *= factor
     pool._W[:, plain] *= factor
     # A column that is not met for a dozen periods: as good as unknown, and the next row with it decides.
     pool._V /= factor
@@ -62,7 +63,7 @@ def fade(pool: Pool, factor: float) -> None:
     if pool._F.size:
         # Its variances begin anew: scaled up, the rounding errors of what was subtracted would grow for ever.
         pool._F[:-1] = 0.0
-        t[mixture.TIGHT] = 0.0
+        t[mixture.Total.TIGHT] = 0.0
         pool._C[kernel.DEVIATION] *= factor
 
 
@@ -89,9 +90,9 @@ class Drifting(BinaryLearner):
         options = replace(options, horizon=horizon, **changes)
         if options.horizon is None:
             raise InvalidParameterError("horizon=None: give the number of rounds after which the past may be forgotten")
-        totals = np.zeros(mixture.TOTAL_SIZE)
-        totals[[mixture.PRIOR, mixture.CHANCE]] = 0.5
-        totals[mixture.FAVOUR] = 1.0
+        totals = np.zeros(len(mixture.Total))
+        totals[[mixture.Total.PRIOR, mixture.Total.CHANCE]] = 0.5
+        totals[mixture.Total.FAVOUR] = 1.0
         steady = Pool(n_features, options, grid=grid)
         recent = Pool(n_features, options, grid=grid, seed=(options.seed ^ 0x5851F42D4C957F2D) % 2**64)
         self._set(steady, recent, totals, np.array([horizon], dtype=np.float64))
@@ -133,7 +134,7 @@ class Drifting(BinaryLearner):
             start = stop
         answers = scores if scores.size else np.empty(taken.size)
         batch, classes = (taken.size, taken, y, weight), np.array(self.class_weight)
-        mixture.convene_pair(steady, recent, batch, classes, self._seed(), self._t, answers)
+        mixture.mix_pair(steady, recent, batch, classes, self._seed(), self._t, answers)
 
     @staticmethod
     def _stretch(order: NDArray[np.uint64], longest: int) -> int:
@@ -158,7 +159,7 @@ class Drifting(BinaryLearner):
     @property
     def leader(self) -> Pool:
         """The pool with the larger weight."""
-        return self.recent if self._t[mixture.CHANCE] > 0.5 else self.steady
+        return self.recent if self._t[mixture.Total.CHANCE] > 0.5 else self.steady
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -167,11 +168,11 @@ class Drifting(BinaryLearner):
 
     def _counts(self) -> tuple[float, float]:
         """Rows learned, and how many of them were predicted wrongly just before."""
-        return self._t[mixture.ROUNDS], self._t[mixture.MISTAKES]
+        return self._t[mixture.Total.ROUNDS], self._t[mixture.Total.MISTAKES]
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
         """What is proved if nothing moves: that of the pool that remembers, plus the council's price and coins."""
-        keys = (mixture.WRONG, mixture.EXPECTED, mixture.COINS, mixture.HEAVIEST)
+        keys = (mixture.Total.WRONG, mixture.Total.EXPECTED, mixture.Total.COINS, mixture.Total.HEAVIEST)
         return self.steady.certificate_with(Council(*(float(self._t[key]) for key in keys)), confidence)
 
     def lower_noise_rate(self, confidence: float = 0.99) -> float:
@@ -244,10 +245,10 @@ class Drifting(BinaryLearner):
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
         """The learner whose `arrays()` these are."""
         t = arrays["totals"]
-        if t.shape == (mixture.COINS,):  # a file from before coins were counted: their variance is at most a quarter
-            new = [t[mixture.WEIGHT2] / 4, 1.0, 0.0, 2.0]
-            arrays = arrays | {"totals": padded(t, mixture.TOTAL_SIZE, new)}
-        check_council(arrays["totals"])
+        if t.shape == (mixture.Total.COINS,):  # from before coins were counted: their variance is at most a quarter
+            new = [t[mixture.Total.WEIGHT2] / 4, 1.0, 0.0, 2.0]
+            arrays = arrays | {"totals": padded(t, len(mixture.Total), new)}
+        check_pair(arrays["totals"])
         check_arrays(arrays, {"horizon": (1,)})
         pools = [
             Pool.from_arrays(

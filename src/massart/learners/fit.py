@@ -17,9 +17,9 @@ from scipy import sparse
 
 from massart.kernels.door import Rows
 from massart.kernels.learning import coordinate_search as polishing
-from massart.kernels.learning import row_checks as kernel
+from massart.kernels.learning import rows as kernel
 from massart.kernels.learning.elementary import log
-from massart.kernels.learning.scoring import score_many, score_many_csr
+from massart.kernels.learning.rows import score_many, score_many_csr
 from massart.learners.multiclass import Binary, OneVsRest
 
 _DRAWS = 6  # rounds drawn by chance

@@ -76,18 +76,18 @@ def expert_name(noise_rate: float, margin: float, constant: bool = True) -> str:
 
 def initial_state(rule: NDArray[np.float64]) -> NDArray[np.float64]:
     """The state of a halfspace with w = 0 that has learned no row."""
-    s = np.zeros(kernel.STATE_SIZE)
-    s[kernel.SCALE] = 1.0
-    noise_rate, margin = float(rule[kernel.ETA]), float(rule[kernel.GAMMA])
-    if rule[kernel.KIND] == kernel.PAPER:
-        slack = theory.paper_slack(noise_rate, margin, max(1.0, float(rule[kernel.PACE])))
-        s[kernel.CAP] = theory.paper_gradient_cap(noise_rate, slack, theory.paper_floor(slack, margin))
+    s = np.zeros(len(kernel.State))
+    s[kernel.State.SCALE] = 1.0
+    noise_rate, margin = float(rule[kernel.Rule.ETA]), float(rule[kernel.Rule.GAMMA])
+    if rule[kernel.Rule.KIND] == kernel.PAPER:
+        slack = theory.paper_slack(noise_rate, margin, max(1.0, float(rule[kernel.Rule.PACE])))
+        s[kernel.State.CAP] = theory.paper_gradient_cap(noise_rate, slack, theory.paper_floor(slack, margin))
     else:
-        s[kernel.CAP] = theory.gradient_cap(noise_rate, margin)
-    if rule[kernel.KIND] == kernel.FTRL:
-        s[kernel.SCALE] = 1.0 / np.sqrt(2.0 * (s[kernel.CAP] * s[kernel.CAP]))
-    if rule[kernel.KIND] == kernel.FIXED:
-        s[kernel.SCALE] = rule[kernel.PACE]
+        s[kernel.State.CAP] = theory.gradient_cap(noise_rate, margin)
+    if rule[kernel.Rule.KIND] == kernel.FTRL:
+        s[kernel.State.SCALE] = 1.0 / np.sqrt(2.0 * (s[kernel.State.CAP] * s[kernel.State.CAP]))
+    if rule[kernel.Rule.KIND] == kernel.FIXED:
+        s[kernel.State.SCALE] = rule[kernel.Rule.PACE]
     return s
 
 
@@ -171,9 +171,9 @@ class Halfspace(BinaryLearner):
 
     def _set(self, rule: NDArray[np.float64], v: NDArray[np.float64], s: NDArray[np.float64]) -> None:
         self._rule = rule  # (RULE_SIZE,) the options
-        self._scaled = bool(rule[kernel.UNIT])
+        self._scaled = bool(rule[kernel.Rule.UNIT])
         self._v = v  # (n_features + 1,) the last for the constant coordinate; w = scale * v
-        self._s = np.append(s[: kernel.STATE_SIZE], 0.0)  # (STATE_SIZE + 1,) scale, norms, counts; TAKEN
+        self._s = np.append(s[: len(kernel.State)], 0.0)  # (STATE_SIZE + 1,) scale, norms, counts; TAKEN
         self._shape = (v.size - 1,)
         self._state = (rule, v, self._s)  # taken at once, so that they belong together
 
@@ -288,7 +288,7 @@ class Halfspace(BinaryLearner):
     @property
     def weights(self) -> NDArray[np.float64]:
         """The vector w, without the constant coordinate."""
-        return np.asarray(self._s[kernel.SCALE] * self._v[:-1])
+        return np.asarray(self._s[kernel.State.SCALE] * self._v[:-1])
 
     @property
     def direction(self) -> NDArray[np.float64]:
@@ -298,11 +298,11 @@ class Halfspace(BinaryLearner):
     @property
     def intercept(self) -> float:
         """The weight of the constant coordinate."""
-        return float(self._s[kernel.SCALE] * self._v[-1] * self._rule[kernel.BIAS])
+        return float(self._s[kernel.State.SCALE] * self._v[-1] * self._rule[kernel.Rule.BIAS])
 
     def _counts(self) -> tuple[float, float]:
         """Rows learned, and how many of them were predicted wrongly just before."""
-        return self._s[kernel.ROUNDS], self._s[kernel.MISTAKES]
+        return self._s[kernel.State.ROUNDS], self._s[kernel.State.MISTAKES]
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
         """What is proved of the mistakes so far, and whether they contradict the declaration; valid at every round."""
@@ -317,30 +317,30 @@ class Halfspace(BinaryLearner):
 
     def mark_unproved(self) -> None:
         """Certify nothing from now on: what the theorem assumes is known not to hold."""
-        self._s[kernel.UNPROVED] = 1.0
+        self._s[kernel.State.UNPROVED] = 1.0
 
     @property
     def class_weight(self) -> tuple[float, float]:
         """The weights of the labels -1 and +1."""
-        return float(self._rule[kernel.NEGATIVE]), float(self._rule[kernel.POSITIVE])
+        return float(self._rule[kernel.Rule.NEGATIVE]), float(self._rule[kernel.Rule.POSITIVE])
 
     @property
     def positive_weight(self) -> float | None:
         """The sum of the sample weights of rows labelled +1; None if a file of an early version did not count them."""
-        counted = self._s[kernel.UNPROVED] != 2.0
-        return float(self._s[kernel.POSITIVES] / self._rule[kernel.POSITIVE]) if counted else None
+        counted = self._s[kernel.State.UNPROVED] != 2.0
+        return float(self._s[kernel.State.POSITIVES] / self._rule[kernel.Rule.POSITIVE]) if counted else None
 
     def shares(self) -> dict[str, float]:
         """Itself: it is its only expert."""
-        return {expert_name(self._rule[kernel.ETA], self._rule[kernel.GAMMA]): 1.0}
+        return {expert_name(self._rule[kernel.Rule.ETA], self._rule[kernel.Rule.GAMMA]): 1.0}
 
     def columns(self) -> NDArray[np.float64]:
         """(1, 1, n_features + 1): w with its intercept, as one class with one expert."""
-        return self._with_intercept(self._s[kernel.SCALE] * self._v)
+        return self._with_intercept(self._s[kernel.State.SCALE] * self._v)
 
     def _with_intercept(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """The last weight belongs to the constant coordinate: times its value it is the intercept."""
-        weights[-1] *= self._rule[kernel.BIAS]
+        weights[-1] *= self._rule[kernel.Rule.BIAS]
         return weights[None, None, :]
 
     def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
@@ -348,8 +348,8 @@ class Halfspace(BinaryLearner):
 
         `average` must have been given to `learn_rows` from the first round on.
         """
-        total = self._with_intercept(self._s[kernel.SCALED] * self._v - average)
-        return total, float(self._s[kernel.WEIGHT])
+        total = self._with_intercept(self._s[kernel.State.SCALED] * self._v - average)
+        return total, float(self._s[kernel.State.WEIGHT])
 
     def new_average(self) -> NDArray[np.float64]:
         """Zeros of the shape that `learn_rows(average=...)` takes."""
@@ -380,7 +380,7 @@ class Halfspace(BinaryLearner):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All of its state; `from_arrays` restores it bit for bit."""
-        return {"rule": self._rule, "weights": self._v, "state": self._s[: kernel.STATE_SIZE]}
+        return {"rule": self._rule, "weights": self._v, "state": self._s[: len(kernel.State)]}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
@@ -405,13 +405,13 @@ def _upgraded(rule: NDArray[np.float64], s: NDArray[np.float64]) -> dict[str, ND
     Each number is at least what it would have been, but the sum of inverses, which may only be too small. So what a
     certificate says stays true.
     """
-    rule = padded(rule, kernel.RULE_SIZE, [1.0, 1.0])
-    if rule.shape == (kernel.RULE_SIZE,) and s.shape == (kernel.LINEAR,):
-        noise_rate, floor = float(rule[kernel.ETA]), float(rule[kernel.GAMMA])
-        if rule[kernel.KIND] == kernel.PAPER:
-            noise_rate, floor = 0.5, float(s[kernel.FLOOR]) or floor
-        reach = (floor + max(1.0, float(np.sqrt(s[kernel.LONGEST2])))) / floor
-        linear = regret_bound(rule, s) - float(np.sqrt(s[kernel.NORM2]))
-        spread = noise_rate * (1.0 - noise_rate) * float(s[kernel.WEIGHT2]) * reach * reach
-        s = padded(s, kernel.STATE_SIZE, [linear, spread, 0.0, 1.0, 0.0, 2.0])
+    rule = padded(rule, len(kernel.Rule), [1.0, 1.0])
+    if rule.shape == (len(kernel.Rule),) and s.shape == (kernel.State.LINEAR,):
+        noise_rate, floor = float(rule[kernel.Rule.ETA]), float(rule[kernel.Rule.GAMMA])
+        if rule[kernel.Rule.KIND] == kernel.PAPER:
+            noise_rate, floor = 0.5, float(s[kernel.State.FLOOR]) or floor
+        reach = (floor + max(1.0, float(np.sqrt(s[kernel.State.LONGEST2])))) / floor
+        linear = regret_bound(rule, s) - float(np.sqrt(s[kernel.State.NORM2]))
+        spread = noise_rate * (1.0 - noise_rate) * float(s[kernel.State.WEIGHT2]) * reach * reach
+        s = padded(s, len(kernel.State), [linear, spread, 0.0, 1.0, 0.0, 2.0])
     return {"rule": rule, "state": s}

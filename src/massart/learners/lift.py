@@ -116,21 +116,25 @@ def certify_lift(
 ) -> LiftCertificate:
     """The certificate of a bandit whose choices with these numbers wait for their reward."""
     theory.check_confidence(confidence)
-    rounds, observed = float(t[kernel.ROUNDS]), float(t[kernel.SEEN])
-    low, high = _interval(observed, float(t[kernel.SEEN2]), rounds, float(norm.ppf(0.5 + confidence / 2)))
-    gaps, margins = set(S[kernel.DELTA].tolist()), set(S[kernel.GAMMA].tolist())
+    rounds, observed = float(t[kernel.Total.ROUNDS]), float(t[kernel.Total.SEEN])
+    low, high = _interval(observed, float(t[kernel.Total.SEEN2]), rounds, float(norm.ppf(0.5 + confidence / 2)))
+    gaps, margins = set(S[kernel.Expert.DELTA].tolist()), set(S[kernel.Expert.GAMMA].tolist())
     gap = gaps.pop() if len(gaps) == 1 else None
-    margin = margins.pop() if len(margins) == 1 and not how[kernel.RELATIVE] else None
+    margin = margins.pop() if len(margins) == 1 and not how[kernel.Setting.RELATIVE] else None
     guaranteed, evidence, s = None, 1.0, S[:, 0]
-    width = float(how[kernel.HIGHEST] - how[kernel.LOWEST])
-    if gap is not None and margin is not None and how[kernel.PAPER]:
-        if not s[kernel.DRIFT]:  # gradient descent in the unit ball; rounds that explore always teach a little
-            regret = 2.0 * s[kernel.CAP] + s[kernel.SQUARES] / 2.0 + paper.LEAST_KEPT * width * rounds
-            guaranteed = float(gap * s[kernel.KEPT] - regret)
+    width = float(how[kernel.Setting.HIGHEST] - how[kernel.Setting.LOWEST])
+    if gap is not None and margin is not None and how[kernel.Setting.PAPER]:
+        if not s[kernel.Expert.DRIFT]:  # gradient descent in the unit ball; rounds that explore always teach a little
+            regret = 2.0 * s[kernel.Expert.CAP] + s[kernel.Expert.SQUARES] / 2.0 + paper.LEAST_KEPT * width * rounds
+            guaranteed = float(gap * s[kernel.Expert.KEPT] - regret)
     elif gap is not None and margin is not None:
         guaranteed = learned_lift(s)
         if min(pending, default=rounds) >= rounds:  # what was learned is what was chosen first
-            shortfall, variance, reach = guaranteed - observed, float(s[kernel.VARIANCE]), float(s[kernel.REACH])
+            shortfall, variance, reach = (
+                guaranteed - observed,
+                float(s[kernel.Expert.VARIANCE]),
+                float(s[kernel.Expert.REACH]),
+            )
             evidence = theory.lift_evidence(shortfall, variance, reach, margin, width)
     return LiftCertificate(
         rounds=int(rounds),
@@ -149,7 +153,14 @@ def certify_lift(
 
 def learned_lift(s: NDArray[np.float64]) -> float:
     """Theorem 17(b) of docs/theory.md for one column of `kernels.ranking`'s S."""
-    names = (kernel.DELTA, kernel.KEPT, kernel.CAP, kernel.SQUARES, kernel.FIRST, kernel.DRIFT)
+    names = (
+        kernel.Expert.DELTA,
+        kernel.Expert.KEPT,
+        kernel.Expert.CAP,
+        kernel.Expert.SQUARES,
+        kernel.Expert.FIRST,
+        kernel.Expert.DRIFT,
+    )
     return theory.learned_lift(*(float(s[name]) for name in names))
 
 
@@ -161,9 +172,9 @@ def grown(experts: NDArray[np.float64], rounds: float, drift: NDArray[np.float64
     """
     if experts.ndim != 2 or experts.shape[0] != OLD_EXPERT_SIZE or experts.dtype != np.float64:
         return experts
-    S = np.zeros((kernel.EXPERT_SIZE, experts.shape[1]))
+    S = np.zeros((len(kernel.Expert), experts.shape[1]))
     S[:OLD_EXPERT_SIZE] = experts
-    S[kernel.KEPT] = 0.0
-    S[kernel.DRIFT] = drift
-    S[kernel.VARIANCE] = UNKNOWN_VARIANCE if rounds > 0 else 0.0
+    S[kernel.Expert.KEPT] = 0.0
+    S[kernel.Expert.DRIFT] = drift
+    S[kernel.Expert.VARIANCE] = UNKNOWN_VARIANCE if rounds > 0 else 0.0
     return S

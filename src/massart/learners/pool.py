@@ -19,7 +19,7 @@ from massart.errors import InvalidParameterError
 from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, check_outputs, row_of
 from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as kernel
-from massart.kernels.learning.scoring import mixed
+from massart.kernels.learning.rows import mixed
 from massart.kernels.states import check_pool
 from massart.learners.base import BinaryLearner, check_narrower, check_wider, narrowed, padded, widened
 from massart.learners.certificate import Certificate
@@ -61,7 +61,7 @@ def expert_grid(noise_rate: float | None = None, margin: float | None = None, *,
     ]
 
 
-MOST_EXPERTS = kernel.COLUMNS + kernel.LATE + 1 + kernel.CENTRED  # in a pool, with few features
+MOST_EXPERTS = kernel.COLUMNS + kernel.RECENT + 1 + kernel.CENTRED  # in a pool, with few features
 
 _VOTINGS = {"sample": mixture.SAMPLE, "majority": mixture.MAJORITY}
 _NOTHING, _NO_AVERAGE, _NO_COLUMNS = np.empty(0), np.empty((0, 0)), np.empty(0, np.uint64)
@@ -115,19 +115,20 @@ class Pool(BinaryLearner):
         for noise_rate, margin, _ in grid:
             LearnerOptions(noise_rate, margin)  # refuses values outside the theorem's range
         few = n_features <= kernel.FEW
-        columns = np.zeros((kernel.COLUMN_SIZE, kernel.COLUMNS))
-        columns[kernel.SCALE] = columns[kernel.GAMMA] = columns[kernel.CAP] = 1.0
+        columns = np.zeros((len(kernel.Column), kernel.COLUMNS))
+        columns[kernel.Column.SCALE] = columns[kernel.Column.GAMMA] = columns[kernel.Column.CAP] = 1.0
         own = slice(kernel.DIAGONAL, kernel.DIAGONAL + len(grid))
-        columns[[kernel.ETA, kernel.GAMMA, kernel.CONSTANT], own] = np.array(grid, dtype=np.float64).T
-        columns[kernel.CAP, own] = (1.0 - columns[kernel.ETA, own]) / columns[kernel.GAMMA, own]
-        columns[kernel.SCALE, own] = 1.0 / np.sqrt(2.0 * np.square(columns[kernel.CAP, own]))
-        experts = kernel.DIAGONAL + len(grid) + kernel.LATE + (1 + kernel.CENTRED if few else 0)
-        members = np.zeros((mixture.MEMBER_SIZE, experts))
-        members[[mixture.SHARE, mixture.VOICE]] = 1.0
-        totals = np.zeros(mixture.TOTAL_SIZE)
-        totals[[mixture.TOTAL, mixture.TOTAL_THEN]] = members.shape[1]
-        totals[[mixture.PRIOR, mixture.CHANCE]] = 0.5
-        totals[mixture.FAVOUR] = 1.0
+        given = [kernel.Column.ETA, kernel.Column.GAMMA, kernel.Column.CONSTANT]
+        columns[given, own] = np.array(grid, dtype=np.float64).T
+        columns[kernel.Column.CAP, own] = (1.0 - columns[kernel.Column.ETA, own]) / columns[kernel.Column.GAMMA, own]
+        columns[kernel.Column.SCALE, own] = 1.0 / np.sqrt(2.0 * np.square(columns[kernel.Column.CAP, own]))
+        experts = kernel.DIAGONAL + len(grid) + kernel.RECENT + (1 + kernel.CENTRED if few else 0)
+        members = np.zeros((len(mixture.Member), experts))
+        members[[mixture.Member.SHARE, mixture.Member.VOICE]] = 1.0
+        totals = np.zeros(len(mixture.Total))
+        totals[[mixture.Total.TOTAL, mixture.Total.TOTAL_THEN]] = members.shape[1]
+        totals[[mixture.Total.PRIOR, mixture.Total.CHANCE]] = 0.5
+        totals[mixture.Total.FAVOUR] = 1.0
         arrays: dict[str, NDArray[Any]] = {
             "how": np.array([options.normalize, options.constant, _VOTINGS[options.voting], *options.class_weight]),
             "weights": _aligned(n_features + 1, kernel.COLUMNS),
@@ -144,7 +145,7 @@ class Pool(BinaryLearner):
 
     def _set(self, arrays: dict[str, NDArray[Any]]) -> None:
         self._how = arrays["how"]  # (HOW_SIZE,) the options
-        self._scaled = bool(self._how[kernel.UNIT])
+        self._scaled = bool(self._how[kernel.Setting.UNIT])
         self._W = arrays["weights"]  # (n_features + 1, COLUMNS) the last row for the constant coordinate
         self._V = arrays["variances"]  # (n_features + 1,) of the diagonal experts
         # Of the columns there were at first, however many there are now; empty if these were many.
@@ -155,7 +156,7 @@ class Pool(BinaryLearner):
         self._t = arrays["totals"]  # (TOTAL_SIZE,) counts, and the state of the mixture
         self._seed = arrays["seed"]  # (1,) of the random draws
         self._every = _NO_COLUMNS
-        self._plain = self._M.shape[1] - kernel.DIAGONAL - kernel.LATE - (1 + kernel.CENTRED if self._F.size else 0)
+        self._plain = self._M.shape[1] - kernel.DIAGONAL - kernel.RECENT - (1 + kernel.CENTRED if self._F.size else 0)
 
     @locked
     def learn_rows(
@@ -208,7 +209,7 @@ class Pool(BinaryLearner):
 
     def _counts(self) -> tuple[float, float]:
         """Rows learned, and how many of them were predicted wrongly just before."""
-        return self._t[mixture.ROUNDS], self._t[mixture.MISTAKES]
+        return self._t[mixture.Total.ROUNDS], self._t[mixture.Total.MISTAKES]
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
         """What is proved of the mistakes so far, and whether they contradict the grid; valid at every round."""
@@ -227,27 +228,27 @@ class Pool(BinaryLearner):
 
     def mark_unproved(self) -> None:
         """Certify nothing from now on: what the theorem assumes is known not to hold."""
-        self._t[mixture.UNPROVED] = 1.0
+        self._t[mixture.Total.UNPROVED] = 1.0
 
     @property
     def class_weight(self) -> tuple[float, float]:
         """The weights of the labels -1 and +1."""
-        return float(self._how[kernel.NEGATIVE]), float(self._how[kernel.POSITIVE])
+        return float(self._how[kernel.Setting.NEGATIVE]), float(self._how[kernel.Setting.POSITIVE])
 
     @property
     def positive_weight(self) -> float | None:
         """The sum of the sample weights of rows labelled +1; None if a file of an early version did not count them."""
-        counted = self._t[mixture.UNPROVED] != 2.0
-        return float(self._t[mixture.POSITIVES] / self._how[kernel.POSITIVE]) if counted else None
+        counted = self._t[mixture.Total.UNPROVED] != 2.0
+        return float(self._t[mixture.Total.POSITIVES] / self._how[kernel.Setting.POSITIVE]) if counted else None
 
     def shares(self) -> dict[str, float]:
         """The weight of each expert, the largest first; they add up to 1."""
         columns = self._S[:, kernel.DIAGONAL : kernel.DIAGONAL + self._plain]
-        grid = columns[[kernel.ETA, kernel.GAMMA, kernel.CONSTANT]].T
-        plain = not self._how[kernel.BIAS]  # no expert has the constant, so names need not say it
+        grid = columns[[kernel.Column.ETA, kernel.Column.GAMMA, kernel.Column.CONSTANT]].T
+        plain = not self._how[kernel.Setting.BIAS]  # no expert has the constant, so names need not say it
         bounded = (expert_name(p, m, constant=plain or bool(own)) for p, m, own in grid)
         names = [*_DIAGONAL_NAMES, *bounded, _LATE_NAME, *_FEW_NAMES]
-        shares = self._M[mixture.SHARE] / self._M[mixture.SHARE].sum()
+        shares = self._M[mixture.Member.SHARE] / self._M[mixture.Member.SHARE].sum()
         named = zip(names[: shares.size], shares, strict=True)
         return {name: float(share) for name, share in sorted(named, key=lambda pair: -pair[1])}
 
@@ -256,8 +257,8 @@ class Pool(BinaryLearner):
         """(1, experts, n_features + 1): the weights of every expert, intercept last."""
         late = np.zeros((1, self._V.size))
         late[0, -1] = self._late
-        own = (self._W * self._S[kernel.SCALE]).T[: kernel.DIAGONAL + self._plain]
-        own[:, -1] *= self._how[kernel.BIAS]
+        own = (self._W * self._S[kernel.Column.SCALE]).T[: kernel.DIAGONAL + self._plain]
+        own[:, -1] *= self._how[kernel.Setting.BIAS]
         linear = np.concatenate([own, late])
         if self._F.size:
             few = self._few_columns()
@@ -270,14 +271,14 @@ class Pool(BinaryLearner):
     @property
     def _late(self) -> float:
         """The intercept of the expert for recent labels; 0 without an intercept."""
-        return float(self._t[mixture.TREND]) if self._how[kernel.BIAS] else 0.0
+        return float(self._t[mixture.Total.TREND]) if self._how[kernel.Setting.BIAS] else 0.0
 
     def _few_columns(self) -> NDArray[np.float64]:
         """(1 + CENTRED, columns at first + 1): the weights of the experts for few features."""
         d = self._F.shape[1] - 1
         few = np.concatenate([self._F[-1:], self._C[kernel.CENTRED_SIZE - kernel.CENTRED :]])
-        few[0, d] *= self._how[kernel.BIAS]
-        deviation = np.sqrt(self._C[kernel.DEVIATION, :d] / max(self._t[mixture.WEIGHT], 1e-300))
+        few[0, d] *= self._how[kernel.Setting.BIAS]
+        deviation = np.sqrt(self._C[kernel.DEVIATION, :d] / max(self._t[mixture.Total.WEIGHT], 1e-300))
         centred = few[1:]
         centred[:, :d] /= np.where(deviation > 1e-200, deviation, np.inf)
         centred[:, d] -= mixed(centred[:, :d], self._C[kernel.MEAN, :d])  # no BLAS: a fixed order
@@ -289,9 +290,9 @@ class Pool(BinaryLearner):
 
         `average` must have been given to `learn_rows` from the first round on.
         """
-        total = (self._W * self._S[kernel.SCALED] - average).T[: kernel.DIAGONAL + self._plain]
-        total[:, -1] *= self._how[kernel.BIAS]
-        return total[None], float(self._t[mixture.WEIGHT])
+        total = (self._W * self._S[kernel.Column.SCALED] - average).T[: kernel.DIAGONAL + self._plain]
+        total[:, -1] *= self._how[kernel.Setting.BIAS]
+        return total[None], float(self._t[mixture.Total.WEIGHT])
 
     def new_average(self) -> NDArray[np.float64]:
         """Zeros of the shape that `learn_rows(average=...)` takes."""
@@ -300,19 +301,19 @@ class Pool(BinaryLearner):
     @locked
     def leaders(self) -> NDArray[np.float64]:
         """(1, n_features + 1): the weights of the vote."""
-        voice, late = self._M[mixture.VOICE], kernel.DIAGONAL + self._plain
+        voice, late = self._M[mixture.Member.VOICE], kernel.DIAGONAL + self._plain
         factors = np.zeros(kernel.COLUMNS)
-        factors[:late] = voice[:late] * self._S[kernel.SCALE, :late]
+        factors[:late] = voice[:late] * self._S[kernel.Column.SCALE, :late]
         # Neither columns() nor a copy of the weights, which may be hundreds of megabytes; and not `@` or einsum, which
         # add up in an order that depends on the processor and the number of threads.
         vote = mixed(self._W, factors)
-        vote[-1] = vote[-1] * self._how[kernel.BIAS] + voice[late] * self._late
+        vote[-1] = vote[-1] * self._how[kernel.Setting.BIAS] + voice[late] * self._late
         if self._F.size:
-            few = mixed(self._few_columns().T, voice[late + kernel.LATE :])
+            few = mixed(self._few_columns().T, voice[late + kernel.RECENT :])
             known = min(few.size - 1, self.n_features)
             vote[:known] += few[:known]
             vote[-1] += few[-1]
-        vote /= self._t[mixture.TOTAL]
+        vote /= self._t[mixture.Total.TOTAL]
         return np.asarray(vote)[None]
 
     @property
@@ -363,17 +364,17 @@ class Pool(BinaryLearner):
 
 def _upgraded(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Arrays of a file from before certificates were valid at every round, as `_upgraded` of learners/halfspace.py."""
-    how, t = padded(arrays["how"], kernel.HOW_SIZE, [1.0, 1.0]), arrays["totals"]
+    how, t = padded(arrays["how"], len(kernel.Setting), [1.0, 1.0]), arrays["totals"]
     S = arrays["columns"]
-    if t.shape != (mixture.COINS,) or S.shape != (kernel.CONSTANT, kernel.COLUMNS):
+    if t.shape != (mixture.Total.COINS,) or S.shape != (kernel.Column.CONSTANT, kernel.COLUMNS):
         return {"how": how}
-    gamma = S[kernel.GAMMA]
-    reach = (gamma + max(1.0, float(np.sqrt(t[mixture.LONGEST2])))) / gamma
-    regret = np.sqrt(2.0 * (S[kernel.CAP] ** 2 + S[kernel.SQUARES]))
-    linear = regret - np.sqrt(S[kernel.NORM2])
-    new = [np.ones_like(gamma), linear, t[mixture.WEIGHT2] * reach**2, np.zeros_like(gamma)]
+    gamma = S[kernel.Column.GAMMA]
+    reach = (gamma + max(1.0, float(np.sqrt(t[mixture.Total.LONGEST2])))) / gamma
+    regret = np.sqrt(2.0 * (S[kernel.Column.CAP] ** 2 + S[kernel.Column.SQUARES]))
+    linear = regret - np.sqrt(S[kernel.Column.NORM2])
+    new = [np.ones_like(gamma), linear, t[mixture.Total.WEIGHT2] * reach**2, np.zeros_like(gamma)]
     return {
         "how": how,
-        "columns": padded(S, kernel.COLUMN_SIZE, new),
-        "totals": padded(t, mixture.TOTAL_SIZE, [t[mixture.WEIGHT2] / 4, 1.0, 0.0, 2.0]),
+        "columns": padded(S, len(kernel.Column), new),
+        "totals": padded(t, len(mixture.Total), [t[mixture.Total.WEIGHT2] / 4, 1.0, 0.0, 2.0]),
     }

@@ -111,7 +111,7 @@ class MonotoneRanker(Guarded):
     @property
     def lift(self) -> float:
         """What its first choices earned above a random arm, summed over the rounds learned."""
-        return float(self._state.totals[kernel.SEEN])
+        return float(self._state.totals[kernel.Total.SEEN])
 
     @property
     def guaranteed_lift(self) -> float:
@@ -125,7 +125,7 @@ class MonotoneRanker(Guarded):
     def weights(self) -> NDArray[np.float64]:
         """(d,) the linear score."""
         with self._lock:
-            return np.asarray(self._state.weights[:, 0] * self._state.experts[kernel.SCALE, 0])
+            return np.asarray(self._state.weights[:, 0] * self._state.experts[kernel.Expert.SCALE, 0])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All of its state; `from_arrays` restores it bit for bit."""
@@ -137,7 +137,7 @@ class MonotoneRanker(Guarded):
         """The ranker whose `arrays()` these are; those of older files are completed."""
         require_arrays(arrays, ("how", "experts", "totals", "weights"))
         t = arrays["totals"]
-        rounds = float(t[kernel.ROUNDS]) if t.shape == (kernel.TOTAL_SIZE,) and t.dtype == np.float64 else 0.0
+        rounds = float(t[kernel.Total.ROUNDS]) if t.shape == (len(kernel.Total),) and t.dtype == np.float64 else 0.0
         experts = arrays["experts"].shape[-1] if arrays["experts"].ndim else 0
         whole = dict(arrays, experts=grown(arrays["experts"], rounds, np.zeros(experts)))
         ranker = cls.__new__(cls)

@@ -10,28 +10,31 @@ Every learner predicts sign(score) with sign(0) = +1. Four shapes of memory, one
 What differs between learners of one shape is a number of the row, computed from w.x, |x|^2 and y by an inlined
 function: the step `b` in w <- w + b x (linear), b P x (matrix). Formulas and sources are in docs/baselines.md.
 
-What a learner was told and what it counts lie in one array s (STATE_SIZE,): a call from Python pays for each array
-it passes. Sums run in the order of the columns without `fastmath`, so that a row alone and a row of a batch give the
-same bits. A row that is not finite is scored NaN, and nothing is learned from it.
+Parameters and counts lie in one array s: a call from Python pays for each array that it passes. Sums run in the order
+of the columns without `fastmath`, so that a row alone and a row of a batch give the same bits. A row that is not finite
+is scored NaN, and nothing is learned from it.
 """
 
+from enum import IntEnum
 from math import exp, sqrt
 from typing import Any
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Floats, njit
 
-(
-    KIND,  # which learner of its shape
-    PARAMETER,  # the one number it was told
-    ROUNDS,  # rows learned
-    MISTAKES,  # rows predicted wrongly before they were learned
-    SCALE,  # w = SCALE * v
-    NORM2,  # |w|^2, leaky-ReLU only
-    TOTAL,  # the sum of squared gradient norms; the gambler's wealth; the fewest mistakes of a direction
-    STATE_SIZE,
-) = range(8)
+
+class State(IntEnum):
+    """Places in `s`, float64: the parameters of a learner and what it counts."""
+
+    KIND = 0  # which learner of its shape
+    PARAMETER = 1  # its one parameter
+    ROUNDS = 2  # rows learned
+    MISTAKES = 3  # rows predicted wrongly before they were learned
+    SCALE = 4  # w = SCALE * v
+    NORM2 = 5  # |w|^2, leaky-ReLU only
+    TOTAL = 6  # the sum of squared gradient norms; the gambler's wealth; the fewest mistakes of a direction
+
 
 # linear
 PERCEPTRON, PASSIVE_AGGRESSIVE, LOGISTIC, HINGE, LEAKY_RELU, COIN_BETTING = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
@@ -44,7 +47,7 @@ _SMALLEST_SCALE = 1e-140
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _read(x: Any, v: Any) -> Any:
+def _read(x: Floats, v: Floats) -> Any:
     """v.x and |x|^2; the two halves add up side by side, which lets the processor overlap them."""
     d, half = np.uint64(x.size), np.uint64(x.size // 2)
     dot, square, dot2, square2 = 0.0, 0.0, 0.0, 0.0
@@ -62,10 +65,10 @@ def _read(x: Any, v: Any) -> Any:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _count(s: Any, score: float, y: float) -> None:
-    s[ROUNDS] += 1.0
+def _count(s: Floats, score: float, y: float) -> None:
+    s[State.ROUNDS] += 1.0
     if (score >= 0.0) != (y > 0.0):
-        s[MISTAKES] += 1.0
+        s[State.MISTAKES] += 1.0
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -75,102 +78,102 @@ def _lie(score: float, y: float) -> float:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _linear_step(s: Any, score: float, square: float, y: float) -> float:
+def _linear_step(s: Floats, score: float, square: float, y: float) -> float:
     """Learn one row of a linear learner: return b for v <- v + b x, and set the scale."""
-    kind, parameter = s[KIND], s[PARAMETER]
+    kind, parameter = s[State.KIND], s[State.PARAMETER]
     if kind == PERCEPTRON:
         return y if (score >= 0.0) != (y > 0.0) else 0.0
     if kind == PASSIVE_AGGRESSIVE:
         hinge = 1.0 - y * score
         return y * min(parameter, hinge / square) if hinge > 0.0 and square > 0.0 else 0.0
     if kind == LOGISTIC:
-        return parameter / sqrt(s[ROUNDS]) * y * _lie(score, y)
+        return parameter / sqrt(s[State.ROUNDS]) * y * _lie(score, y)
     if kind == HINGE:
-        return parameter / sqrt(s[ROUNDS]) * y if y * score < 1.0 else 0.0
+        return parameter / sqrt(s[State.ROUNDS]) * y if y * score < 1.0 else 0.0
 
     # Leaky-ReLU gradients: (1 - noise) on a mistake, -noise otherwise, times -y x
     k = 0.5 * ((1.0 - 2.0 * parameter) * (1.0 if score >= 0.0 else -1.0) - y)
     if kind == LEAKY_RELU:
-        s[TOTAL] += k * k * square
-        step = sqrt(2.0 / s[TOTAL]) * k if s[TOTAL] > 0.0 else 0.0
-        b = -step / s[SCALE]
-        s[NORM2] = max(0.0, s[NORM2] + step * (step * square - 2.0 * score))
-        if s[NORM2] > 1.0:
-            s[SCALE] /= sqrt(s[NORM2])
-            s[NORM2] = 1.0
+        s[State.TOTAL] += k * k * square
+        step = sqrt(2.0 / s[State.TOTAL]) * k if s[State.TOTAL] > 0.0 else 0.0
+        b = -step / s[State.SCALE]
+        s[State.NORM2] = max(0.0, s[State.NORM2] + step * (step * square - 2.0 * score))
+        if s[State.NORM2] > 1.0:
+            s[State.SCALE] /= sqrt(s[State.NORM2])
+            s[State.NORM2] = 1.0
         return b
     # Coin betting: the gradient is divided by |w.x| + 1 and by the longest it can be, so that it is a coin in [-1, 1]
     # (a longer one could bankrupt the gambler); the bet w is the fraction v / t of the wealth.
     k /= (1.0 - parameter) * (abs(score) + 1.0) * max(1.0, sqrt(square))
-    s[TOTAL] -= k * score
-    s[SCALE] = s[TOTAL] / (s[ROUNDS] + 1.0)
+    s[State.TOTAL] -= k * score
+    s[State.SCALE] = s[State.TOTAL] / (s[State.ROUNDS] + 1.0)
     return -k
 
 
 @njit(cache=True, error_model="numpy")
-def _refold(v: Any, s: Any) -> None:
+def _refold(v: Floats, s: Floats) -> None:
     """Multiply the scale into v before it underflows."""
     for j in range(v.size):
-        v[j] *= s[SCALE]
-    s[SCALE] = 1.0
+        v[j] *= s[State.SCALE]
+    s[State.SCALE] = 1.0
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _linear_row(x: Any, y: float, s: Any, v: Any) -> float:
+def _linear_row(x: Floats, y: float, s: Floats, v: Floats) -> float:
     dot, square = _read(x, v)
     if not square < np.inf:
         return np.nan
-    score = s[SCALE] * dot
+    score = s[State.SCALE] * dot
     _count(s, score, y)
     b = _linear_step(s, score, square, y)
     if b != 0.0:
         for j in range(v.size):
             v[j] += b * x[j]
-    if s[SCALE] < _SMALLEST_SCALE and s[KIND] == LEAKY_RELU:
+    if s[State.SCALE] < _SMALLEST_SCALE and s[State.KIND] == LEAKY_RELU:
         _refold(v, s)
     return score
 
 
 @njit(cache=True, error_model="numpy")
-def linear_learn(x: Any, y: float, s: Any, v: Any) -> float:
+def linear_learn(x: Floats, y: float, s: Floats, v: Floats) -> float:
     """Learn one row; return the score it had before."""
     return _linear_row(x, y, s, v)
 
 
 @njit(cache=True, error_model="numpy")
-def linear_learn_many(X: Any, y: Any, scores: Any, s: Any, v: Any) -> None:
+def linear_learn_many(X: Floats, y: Any, scores: Floats, s: Floats, v: Floats) -> None:
     """Learn the rows in turn; `scores[t]` becomes the score of row t before it was learned."""
     for t in range(scores.size):
         scores[t] = _linear_row(X[t], y[t], s, v)
 
 
 @njit(cache=True, error_model="numpy")
-def linear_score(x: Any, s: Any, v: Any) -> float:
+def linear_score(x: Floats, s: Floats, v: Floats) -> float:
     """The score of one row; nothing changes."""
     dot, square = _read(x, v)
-    return s[SCALE] * dot if square < np.inf else np.nan
+    return s[State.SCALE] * dot if square < np.inf else np.nan
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _paired_read(x: Any, s: Any, w: Any, z: Any) -> Any:
+def _paired_read(x: Floats, s: Floats, w: Floats, z: Floats) -> Any:
     """The score, w.x and |x|^2. The average of w_1, ..., w_t is w - z / t, z the sum of r times the step of round r."""
     dot, square = _read(x, w)
-    if s[KIND] == AVERAGED_PERCEPTRON:
+    if s[State.KIND] == AVERAGED_PERCEPTRON:
         late, _ = _read(x, z)
-        return dot - late / (s[ROUNDS] + 1.0), dot, square
+        return dot - late / (s[State.ROUNDS] + 1.0), dot, square
     return dot, dot, square
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _paired_row(x: Any, y: float, s: Any, w: Any, z: Any) -> float:
+def _paired_row(x: Floats, y: float, s: Floats, w: Floats, z: Floats) -> float:
     score, dot, square = _paired_read(x, s, w, z)
     if not square < np.inf:
         return np.nan
     _count(s, score, y)
-    if s[KIND] == AVERAGED_PERCEPTRON:
+    if s[State.KIND] == AVERAGED_PERCEPTRON:
         # The perceptron inside learns from its own mistakes, not from those of the average.
         if (dot >= 0.0) != (y > 0.0):
-            late = s[ROUNDS] * y
+            late = s[State.ROUNDS] * y
             for j in range(w.size):
                 w[j] += y * x[j]
                 z[j] += late * x[j]
@@ -180,37 +183,37 @@ def _paired_row(x: Any, y: float, s: Any, w: Any, z: Any) -> float:
         g = k * x[j]
         z[j] += g * g
         if z[j] > 0.0:
-            w[j] += s[PARAMETER] * g / sqrt(z[j])
+            w[j] += s[State.PARAMETER] * g / sqrt(z[j])
     return score
 
 
 @njit(cache=True, error_model="numpy")
-def paired_learn(x: Any, y: float, s: Any, w: Any, z: Any) -> float:
+def paired_learn(x: Floats, y: float, s: Floats, w: Floats, z: Floats) -> float:
     """`linear_learn` with a second vector."""
     return _paired_row(x, y, s, w, z)
 
 
 @njit(cache=True, error_model="numpy")
-def paired_learn_many(X: Any, y: Any, scores: Any, s: Any, w: Any, z: Any) -> None:
+def paired_learn_many(X: Floats, y: Any, scores: Floats, s: Floats, w: Floats, z: Floats) -> None:
     """`linear_learn_many` with a second vector."""
     for t in range(scores.size):
         scores[t] = _paired_row(X[t], y[t], s, w, z)
 
 
 @njit(cache=True, error_model="numpy")
-def paired_score(x: Any, s: Any, w: Any, z: Any) -> float:
+def paired_score(x: Floats, s: Floats, w: Floats, z: Floats) -> float:
     """`linear_score` with a second vector."""
     score, _, square = _paired_read(x, s, w, z)
     return score if square < np.inf else np.nan
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _matrix_row(x: Any, y: float, s: Any, w: Any, P: Any, px: Any) -> float:
+def _matrix_row(x: Floats, y: float, s: Floats, w: Floats, P: Floats, px: Floats) -> float:
     score, square = _read(x, w)
     if not square < np.inf:
         return np.nan
     _count(s, score, y)
-    if s[KIND] == AROW and y * score >= 1.0:
+    if s[State.KIND] == AROW and y * score >= 1.0:
         return score
     d = w.size
     px[:] = 0.0
@@ -220,7 +223,7 @@ def _matrix_row(x: Any, y: float, s: Any, w: Any, P: Any, px: Any) -> float:
         for j in range(d):
             px[j] += a * row[j]
     spread, _ = _read(x, px)
-    beta = 1.0 / (s[PARAMETER] + spread)
+    beta = 1.0 / (s[State.PARAMETER] + spread)
     b = (y - score) * beta  # for AROW y (1 - y score) beta, which is the same number
     for i in range(d):
         w[i] += b * px[i]
@@ -232,13 +235,13 @@ def _matrix_row(x: Any, y: float, s: Any, w: Any, P: Any, px: Any) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def matrix_learn(x: Any, y: float, s: Any, w: Any, P: Any) -> float:
+def matrix_learn(x: Floats, y: float, s: Floats, w: Floats, P: Floats) -> float:
     """`linear_learn` in O(d^2): w and the covariance P follow the row."""
     return _matrix_row(x, y, s, w, P, np.empty(w.size))
 
 
 @njit(cache=True, error_model="numpy")
-def matrix_learn_many(X: Any, y: Any, scores: Any, s: Any, w: Any, P: Any) -> None:
+def matrix_learn_many(X: Floats, y: Any, scores: Floats, s: Floats, w: Floats, P: Floats) -> None:
     """`linear_learn_many` in O(d^2) per row."""
     px = np.empty(w.size)
     for t in range(scores.size):
@@ -246,17 +249,17 @@ def matrix_learn_many(X: Any, y: Any, scores: Any, s: Any, w: Any, P: Any) -> No
 
 
 @njit(cache=True, error_model="numpy")
-def matrix_score(x: Any, s: Any, w: Any, P: Any) -> float:
+def matrix_score(x: Floats, s: Floats, w: Floats, P: Floats) -> float:
     """The score of one row; nothing changes."""
     score, square = _read(x, w)
     return score if square < np.inf else np.nan
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _vote(x: Any, s: Any, directions: Any, counts: Any, trust: Any, sides: Any) -> float:
-    """The vote in [-1, 1] of all directions; `sides` becomes their own answers. s[TOTAL] is the least count."""
+def _vote(x: Floats, s: Floats, directions: Floats, counts: Floats, trust: Floats, sides: Floats) -> float:
+    """The vote in [-1, 1] of all directions; `sides` becomes their own answers. s[State.TOTAL] is the least count."""
     vote, total, last = 0.0, 0.0, trust.size - 1
-    fewest = np.int64(s[TOTAL])
+    fewest = np.int64(s[State.TOTAL])
     for i in range(counts.size):
         dot = 0.0
         for j in range(x.size):
@@ -272,7 +275,7 @@ def _vote(x: Any, s: Any, directions: Any, counts: Any, trust: Any, sides: Any) 
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _net_row(x: Any, y: float, s: Any, directions: Any, counts: Any, trust: Any, sides: Any) -> float:
+def _net_row(x: Floats, y: float, s: Floats, directions: Floats, counts: Floats, trust: Floats, sides: Floats) -> float:
     score = _vote(x, s, directions, counts, trust, sides)
     if not abs(score) < np.inf:
         return np.nan
@@ -282,18 +285,20 @@ def _net_row(x: Any, y: float, s: Any, directions: Any, counts: Any, trust: Any,
         if sides[i] != y:
             counts[i] += 1
         fewest = min(fewest, counts[i])
-    s[TOTAL] = np.float64(fewest)
+    s[State.TOTAL] = np.float64(fewest)
     return score
 
 
 @njit(cache=True, error_model="numpy")
-def net_learn(x: Any, y: float, s: Any, directions: Any, counts: Any, trust: Any) -> float:
+def net_learn(x: Floats, y: float, s: Floats, directions: Floats, counts: Floats, trust: Floats) -> float:
     """`linear_learn` in O(N d): trust[k] is the weight of a direction with k mistakes more than the best."""
     return _net_row(x, y, s, directions, counts, trust, np.empty(counts.size, np.int8))
 
 
 @njit(cache=True, error_model="numpy")
-def net_learn_many(X: Any, y: Any, scores: Any, s: Any, directions: Any, counts: Any, trust: Any) -> None:
+def net_learn_many(
+    X: Floats, y: Any, scores: Floats, s: Floats, directions: Floats, counts: Floats, trust: Floats
+) -> None:
     """`linear_learn_many` in O(N d) per row."""
     sides = np.empty(counts.size, np.int8)
     for t in range(scores.size):
@@ -301,13 +306,13 @@ def net_learn_many(X: Any, y: Any, scores: Any, s: Any, directions: Any, counts:
 
 
 @njit(cache=True, error_model="numpy")
-def net_score(x: Any, s: Any, directions: Any, counts: Any, trust: Any) -> float:
+def net_score(x: Floats, s: Floats, directions: Floats, counts: Floats, trust: Floats) -> float:
     """The vote on one row; nothing changes."""
     return _vote(x, s, directions, counts, trust, np.empty(counts.size, np.int8))
 
 
 @njit(cache=True, error_model="numpy")
-def reweighted_steps(X: Any, y: Any, weight: Any, order: Any, rule: Any, w: Any) -> None:
+def reweighted_steps(X: Floats, y: Any, weight: Floats, order: Any, rule: Floats, w: Floats) -> None:
     """Projected descent on the reweighted leaky-ReLU gradients of rows X[order]; rule = (noise, margin, step)."""
     noise, margin, step = rule
     for i in order:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Floats, Integers, njit
 
 
 @njit(cache=True, error_model="numpy")
-def _best_step(x: Any, s: Any, y: Any, c: Any, heavy: Any, doubt: float) -> float:
+def _best_step(x: Floats, s: Floats, y: Floats, c: Floats, heavy: Floats, doubt: float) -> float:
     """The step a for which s + a x makes the fewest mistakes (weights c), or 0 if they could be fewer by chance.
 
     Row i changes sides at a_i = -s_i / x_i. Fewer mistakes by `gain` are no chance if gain > doubt * sqrt(sum heavy^2),
@@ -43,7 +43,7 @@ def _best_step(x: Any, s: Any, y: Any, c: Any, heavy: Any, doubt: float) -> floa
 
 
 @njit(cache=True, error_model="numpy")
-def scores_of(columns: Any, w: Any, count: int) -> Any:
+def scores_of(columns: tuple[Floats, Integers, Integers], w: Floats, count: int) -> Any:
     """The scores of `count` rows, column after column; `columns` is CSC as in `polish`."""
     data, indices, indptr = columns
     scores = np.zeros(count)
@@ -54,7 +54,10 @@ def scores_of(columns: Any, w: Any, count: int) -> Any:
 
 
 @njit(cache=True, error_model="numpy")
-def polish(columns: Any, y: Any, c: Any, heavy: Any, s: Any, w: Any, doubt: float, sweeps: int) -> int:
+def polish(
+    columns: tuple[Floats, Integers, Integers], y: Floats, c: Floats, heavy: Floats, s: Floats, w: Floats,
+    doubt: float, sweeps: int,
+) -> int:  # fmt: skip
     """Change w, and the scores s of the rows with it, where that makes fewer mistakes; return how often it did.
 
     `columns` is CSC (data, indices, indptr), one per entry of w; y is -1 or +1, c the rows' weights, `heavy` what

@@ -1,4 +1,4 @@
-"""exp, log and the cube root from additions, multiplications, divisions and shifts alone: the same bits everywhere.
+"""exp, log, the cube root and random numbers by arithmetic and shifts alone: the same bits everywhere.
 
 The C library chooses between variants of these functions by the processor, NumPy and Intel's SVML have others, and
 their last bits differ. What a model file holds must not depend on that, so learners take these. An argument is reduced
@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Floats, njit
 
-__all__ = ["cbrt", "exp", "exp_all", "log"]
+__all__ = ["cbrt", "coin", "draw", "exp", "exp_all", "log", "mix"]
 
 _PARTS: Final = 128  # of an octave
 
@@ -93,7 +93,7 @@ def exp(x: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def exp_all(x: Any) -> Any:
+def exp_all(x: Floats) -> Any:
     """`exp` of each number of a 1-dimensional array."""
     y = np.empty(x.size)
     for i in range(x.size):
@@ -154,3 +154,30 @@ def cbrt(x: float) -> float:
     r = x / (t * t)
     t += t * ((r - t) / (t + t + r))
     return t * scale
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def mix(h: Any) -> Any:
+    """The finaliser of SplitMix64 (Steele, Lea, Flood 2014): every bit of the answer depends on every bit of h."""
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(31))
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def coin(seed: np.uint64, number: float) -> float:
+    """The `number`-th uniform draw in [0, 1) of stream `seed`: SplitMix64, which needs no state."""
+    return np.float64(mix(seed + np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(11)) * 2.0**-53
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def draw(p: Floats, toss: float) -> int:
+    """The place at which the running sum of the probabilities p passes the toss; never one with p = 0."""
+    left, chosen = toss, -1
+    for i in range(p.size):
+        if p[i] > 0.0:
+            chosen = i
+            if left < p[i]:
+                break
+            left -= p[i]
+    return chosen

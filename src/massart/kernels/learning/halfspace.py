@@ -36,53 +36,57 @@ alone and the row with columns of zeros after it give the same bits. They have t
 that differs decides a prediction later.
 """
 
+from enum import IntEnum
 from math import sqrt
 from typing import Any, Final
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Batch, Csr, Floats, Values, njit
 
-# rule: float64 (RULE_SIZE,), what the learner was told
-(
-    KIND,
-    ETA,
-    GAMMA,
-    PACE,
-    UNIT,
-    BIAS,  # the value of the constant coordinate, 0 without an intercept
-    NEGATIVE,  # the weight of rows labelled -1
-    POSITIVE,  # and of those labelled +1
-    RULE_SIZE,
-) = range(9)
-# s: float64 (STATE_SIZE,), what one halfspace remembers besides v
-(
-    SCALE,  # w = SCALE * v
-    NORM2,  # |v|^2 for ftrl and fixed (v = theta), |w|^2 for the projected updates
-    SQUARES,  # S, the sum of squared gradient norms
-    CAP,  # G, the largest gradient norm that a row so far could have had
-    STEPPED,  # sum of step * |g|^2, for the regret of the paper's decreasing steps
-    STEP,  # the paper's last step
-    SLACK,  # sum of c * eps / 2
-    FLOOR,  # the paper's last tau, its smallest
-    ROUNDS,  # rows learned
-    MISTAKES,  # rows predicted wrongly before they were learned
-    WEIGHT,  # sum of c
-    WEIGHT2,  # sum of c^2
-    HEAVIEST,  # largest c
-    LONGEST2,  # largest squared length of a row as learned: 1 when rows are scaled
-    WRONG,  # sum of c over mistakes
-    SCALED,  # sum of c * SCALE: the running average of w is (SCALED * v - z) / WEIGHT
-    LINEAR,  # sum of <g, w>
-    SPREAD,  # sum of eta (1 - eta) a^2, a = c (gamma + |x|) / m the most that chance can add in a round
-    INVERSE,  # sum of c * gamma / m
-    FIRST,  # c of the first row
-    POSITIVES,  # sum of c over rows labelled +1
-    UNPROVED,  # 1 if what the theorem assumes is known not to hold, 2 if the file of the model is too old to tell
-    STATE_SIZE,
-) = range(23)
+
+class Rule(IntEnum):
+    """Places in `rule`, float64: the parameters of a learner, which no kernel changes."""
+
+    KIND = 0
+    ETA = 1
+    GAMMA = 2
+    PACE = 3
+    UNIT = 4
+    BIAS = 5  # the value of the constant coordinate, 0 without an intercept
+    NEGATIVE = 6  # the weight of rows labelled -1
+    POSITIVE = 7  # and of those labelled +1
+
+
+class State(IntEnum):
+    """Places in `s`, float64: what one halfspace remembers besides v."""
+
+    SCALE = 0  # w = SCALE * v
+    NORM2 = 1  # |v|^2 for ftrl and fixed (v = theta), |w|^2 for the projected updates
+    SQUARES = 2  # S, the sum of squared gradient norms
+    CAP = 3  # G, the largest gradient norm that a row so far could have had
+    STEPPED = 4  # sum of step * |g|^2, for the regret of the paper's decreasing steps
+    STEP = 5  # the paper's last step
+    SLACK = 6  # sum of c * eps / 2
+    FLOOR = 7  # the paper's last tau, its smallest
+    ROUNDS = 8  # rows learned
+    MISTAKES = 9  # rows predicted wrongly before they were learned
+    WEIGHT = 10  # sum of c
+    WEIGHT2 = 11  # sum of c^2
+    HEAVIEST = 12  # largest c
+    LONGEST2 = 13  # largest squared length of a row as learned: 1 when rows are scaled
+    WRONG = 14  # sum of c over mistakes
+    SCALED = 15  # sum of c * SCALE: the running average of w is (SCALED * v - z) / WEIGHT
+    LINEAR = 16  # sum of <g, w>
+    SPREAD = 17  # sum of eta (1 - eta) a^2, a = c (gamma + |x|) / m the most that chance can add in a round
+    INVERSE = 18  # sum of c * gamma / m
+    FIRST = 19  # c of the first row
+    POSITIVES = 20  # sum of c over rows labelled +1
+    UNPROVED = 21  # 1 if what the theorem assumes is known not to hold, 2 if the file of the model is too old to say
+
+
 # One more entry of s, which is in no file: not 0 while a batch is being learned, so that a single row has to wait.
-TAKEN = STATE_SIZE
+TAKEN: Final = len(State)
 FTRL, FIXED, ADAGRAD, PAPER = 0.0, 1.0, 2.0, 3.0
 
 LONGEST_SQUARE: Final = 2.0001e100  # of rows that are not scaled, and their constant: more than the door lets pass
@@ -102,125 +106,127 @@ _FIRST: Final = np.uint64(48)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _unit(square: float, rule: Any) -> float:
+def _unit(square: float, rule: Floats) -> float:
     """The factor that scales a row to norm 1; 1 for an all-zero row and for rows taken as they are."""
-    return 1.0 / sqrt(square) if rule[UNIT] != 0.0 and square > 0.0 else 1.0
+    return 1.0 / sqrt(square) if rule[Rule.UNIT] != 0.0 and square > 0.0 else 1.0
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _is_sound(square: float, rule: Any) -> bool:
-    """Whether a row is finite and, if it is taken as it is, at most 1e50 long, as its constant is; the square tells."""
-    return square < np.inf if rule[UNIT] != 0.0 else square <= LONGEST_SQUARE
+def _is_valid(square: float, rule: Floats) -> bool:
+    """Whether a row is finite and, if it is taken as it is, at most 1e50 long, as its constant is."""
+    return square < np.inf if rule[Rule.UNIT] != 0.0 else square <= LONGEST_SQUARE
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _count(s: Any, sign: float, y: float, c: float, heavy: float, length2: float) -> None:
+def _count(s: Floats, sign: float, y: float, c: float, heavy: float, length2: float) -> None:
     """One more row, of weight c and at most `heavy` whatever its label."""
-    if s[ROUNDS] == 0.0:
-        s[FIRST] = heavy
-    s[ROUNDS] += 1.0
-    s[WEIGHT] += c
-    s[WEIGHT2] += c * c
-    s[HEAVIEST] = max(s[HEAVIEST], heavy)
-    s[POSITIVES] += c if y > 0.0 else 0.0
-    s[LONGEST2] = max(s[LONGEST2], length2)
+    if s[State.ROUNDS] == 0.0:
+        s[State.FIRST] = heavy
+    s[State.ROUNDS] += 1.0
+    s[State.WEIGHT] += c
+    s[State.WEIGHT2] += c * c
+    s[State.HEAVIEST] = max(s[State.HEAVIEST], heavy)
+    s[State.POSITIVES] += c if y > 0.0 else 0.0
+    s[State.LONGEST2] = max(s[State.LONGEST2], length2)
     if sign != y:
-        s[MISTAKES] += 1.0
-        s[WRONG] += c
+        s[State.MISTAKES] += 1.0
+        s[State.WRONG] += c
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _pace(s: Any, rule: Any, longest: float, delta: float) -> float:
+def _pace(s: Floats, rule: Floats, longest: float, delta: float) -> float:
     """The paper's slack for this round; its floor, cap and step are left in s. `longest` is weight times length."""
-    horizon = rule[PACE] if rule[PACE] > 0.0 else s[ROUNDS]
-    eps = min(0.5 * delta, 1.0 / sqrt(rule[GAMMA] * sqrt(horizon)))  # theory.paper_slack, erratum 16
-    s[FLOOR] = 0.25 * eps * rule[GAMMA]  # Algorithm 1, line 1
-    s[CAP] = min(_LARGEST_GRADIENT, max(s[CAP], longest * 0.5 * (1.0 + delta - eps) / s[FLOOR]))
-    s[STEP] = 2.0 / (s[CAP] * sqrt(horizon))  # Fact 2.4, diameter 2
+    horizon = rule[Rule.PACE] if rule[Rule.PACE] > 0.0 else s[State.ROUNDS]
+    eps = min(0.5 * delta, 1.0 / sqrt(rule[Rule.GAMMA] * sqrt(horizon)))  # theory.paper_slack, erratum 16
+    s[State.FLOOR] = 0.25 * eps * rule[Rule.GAMMA]  # Algorithm 1, line 1
+    s[State.CAP] = min(_LARGEST_GRADIENT, max(s[State.CAP], longest * 0.5 * (1.0 + delta - eps) / s[State.FLOOR]))
+    s[State.STEP] = 2.0 / (s[State.CAP] * sqrt(horizon))  # Fact 2.4, diameter 2
     return eps
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _step(s: Any, rule: Any, dot: float, square: float, unit: float, y: float, c: float) -> float:
+def _step(s: Floats, rule: Floats, dot: float, square: float, unit: float, y: float, c: float) -> float:
     """Learn one row x, scaled by `unit`, from dot = v.x and square = |x|^2; return b for v <- v + b x."""
-    kind, eta, gamma = rule[KIND], rule[ETA], rule[GAMMA]
+    kind, eta, gamma = rule[Rule.KIND], rule[Rule.ETA], rule[Rule.GAMMA]
     length2 = square * unit * unit
-    heavy = c * max(rule[NEGATIVE], rule[POSITIVE])  # the largest weight that the row can have: its label is not known
-    c *= rule[POSITIVE] if y > 0.0 else rule[NEGATIVE]
+    heavy = c * max(
+        rule[Rule.NEGATIVE], rule[Rule.POSITIVE]
+    )  # the largest weight that the row can have: its label is not known
+    c *= rule[Rule.POSITIVE] if y > 0.0 else rule[Rule.NEGATIVE]
     reach = heavy * (1.0 - eta)  # reach * length / gamma: the largest gradient norm this row can have
     sign = 1.0 if dot >= 0.0 else -1.0
 
     _count(s, sign, y, c, heavy, length2)
 
     # The cap covers this row before its label is looked at: the weight and the length are known by then.
-    if kind != PAPER and reach * reach * length2 > (s[CAP] * gamma) ** 2:
-        s[CAP] = reach * sqrt(length2) / gamma
-        if s[CAP] > _LARGEST_GRADIENT:
-            s[CAP], s[UNPROVED] = _LARGEST_GRADIENT, 1.0
+    if kind != PAPER and reach * reach * length2 > (s[State.CAP] * gamma) ** 2:
+        s[State.CAP] = reach * sqrt(length2) / gamma
+        if s[State.CAP] > _LARGEST_GRADIENT:
+            s[State.CAP], s[State.UNPROVED] = _LARGEST_GRADIENT, 1.0
         if kind == FTRL:
-            s[SCALE] = 1.0 / sqrt(max(2.0 * (s[CAP] * s[CAP] + s[SQUARES]), s[NORM2]))
-    s[SCALED] += c * s[SCALE]
+            s[State.SCALE] = 1.0 / sqrt(max(2.0 * (s[State.CAP] * s[State.CAP] + s[State.SQUARES]), s[State.NORM2]))
+    s[State.SCALED] += c * s[State.SCALE]
 
-    u = s[SCALE] * abs(dot) * unit
+    u = s[State.SCALE] * abs(dot) * unit
     delta = 1.0 - 2.0 * eta
     rate, floor, m = eta, gamma, u + gamma
     if kind == PAPER:
         eps = _pace(s, rule, heavy * sqrt(length2), delta)
-        s[SLACK] += 0.5 * c * eps
+        s[State.SLACK] += 0.5 * c * eps
         delta -= eps
-        rate, floor, m = eta + 0.5 * eps, s[FLOOR], max(u, s[FLOOR])
+        rate, floor, m = eta + 0.5 * eps, s[State.FLOOR], max(u, s[State.FLOOR])
 
     k = 0.5 * c * (delta * sign - y) / m  # g = k x, x scaled
     square_of_g = k * k * length2
     if not square_of_g <= _LARGEST_SQUARE:  # not a number either, where k^2 overflows and the row is 0
         k = (_LARGEST_GRADIENT if k > 0.0 else -_LARGEST_GRADIENT) / max(1.0, sqrt(length2))
-        square_of_g, s[UNPROVED] = k * k * length2, 1.0
-    s[SQUARES] += square_of_g
+        square_of_g, s[State.UNPROVED] = k * k * length2, 1.0
+    s[State.SQUARES] += square_of_g
 
-    a = heavy * (floor + (1.0 if rule[UNIT] != 0.0 else sqrt(length2))) / m
+    a = heavy * (floor + (1.0 if rule[Rule.UNIT] != 0.0 else sqrt(length2))) / m
     if a > _LARGEST_CHANCE:
-        a, s[UNPROVED] = _LARGEST_CHANCE, 1.0
-    s[LINEAR] += k * sign * u
-    s[SPREAD] += rate * (1.0 - rate) * a * a
-    s[INVERSE] += c * floor / m
+        a, s[State.UNPROVED] = _LARGEST_CHANCE, 1.0
+    s[State.LINEAR] += k * sign * u
+    s[State.SPREAD] += rate * (1.0 - rate) * a * a
+    s[State.INVERSE] += c * floor / m
 
     if kind in (FTRL, FIXED):
         b = -k * unit
-        s[NORM2] = max(0.0, s[NORM2] + b * (2.0 * dot + b * square))
+        s[State.NORM2] = max(0.0, s[State.NORM2] + b * (2.0 * dot + b * square))
         if kind == FTRL:
-            s[SCALE] = 1.0 / sqrt(max(2.0 * (s[CAP] * s[CAP] + s[SQUARES]), s[NORM2]))
+            s[State.SCALE] = 1.0 / sqrt(max(2.0 * (s[State.CAP] * s[State.CAP] + s[State.SQUARES]), s[State.NORM2]))
         return b
 
-    step = s[STEP]
+    step = s[State.STEP]
     if kind == ADAGRAD:
         # 0/0 on correct first rounds at eta = 0
-        step = sqrt(2.0 / s[SQUARES]) if s[SQUARES] > _SMALLEST_SQUARES else 0.0
-    s[STEPPED] += step * square_of_g
-    b = -step * k * unit / s[SCALE]
-    norm2 = max(0.0, s[NORM2] + step * k * (step * k * length2 - 2.0 * s[SCALE] * dot * unit))
+        step = sqrt(2.0 / s[State.SQUARES]) if s[State.SQUARES] > _SMALLEST_SQUARES else 0.0
+    s[State.STEPPED] += step * square_of_g
+    b = -step * k * unit / s[State.SCALE]
+    norm2 = max(0.0, s[State.NORM2] + step * k * (step * k * length2 - 2.0 * s[State.SCALE] * dot * unit))
     if norm2 > 1.0:
-        s[SCALE] /= sqrt(norm2)
+        s[State.SCALE] /= sqrt(norm2)
         norm2 = 1.0
-    s[NORM2] = norm2
+    s[State.NORM2] = norm2
     return b
 
 
 @njit(cache=True, error_model="numpy")
-def _refold(v: Any, z: Any, s: Any, factor: float) -> None:
+def _refold(v: Floats, z: Floats, s: Floats, factor: float) -> None:
     """Keep the scale of a projected update from underflow: once in thousands of projections.
 
     The sum of c * w so far, SCALED * v - z, moves into z: SCALED would have to grow without end.
     """
     for j in range(z.size):
-        z[j] -= s[SCALED] * v[j]
+        z[j] -= s[State.SCALED] * v[j]
     for j in range(v.size):
         v[j] *= factor
-    s[SCALED] = 0.0
-    s[SCALE] /= factor
+    s[State.SCALED] = 0.0
+    s[State.SCALE] /= factor
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _read(x: Any, v: Any, bias: float) -> Any:
+def _read(x: Values, v: Floats, bias: float) -> Any:
     """v.x and |x|^2 of a dense row, the constant coordinate included; two sums go on side by side."""
     d = np.uint64(x.size)
     first = min(_FIRST, d)
@@ -244,7 +250,7 @@ def _read(x: Any, v: Any, bias: float) -> Any:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _add(b: float, x: Any, bias: float, v: Any) -> None:
+def _add(b: float, x: Values, bias: float, v: Floats) -> None:
     """Add b x to v."""
     d = np.uint64(x.size)
     for j in range(d):
@@ -253,41 +259,41 @@ def _add(b: float, x: Any, bias: float, v: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def learn_dense(X: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: Any) -> int:
-    """Predict, then learn, the rows of a batch; return -1, or the place of the first row that is not sound.
+def learn_dense(X: Values, batch: Batch, rule: Floats, v: Floats, z: Floats, s: Floats, scores: Floats) -> int:
+    """Predict, then learn, the rows of a batch; return -1, or the place of the first row that is not valid.
 
     `batch` is (count, order, y, weight): round t is row order[t], or row t if `order` is empty, with label y and
     weight 1 if `weight` is empty. `scores[t]`, unless `scores` is empty, becomes w.x (x scaled) as it was before round
     t. `z` is empty, or of v's length and then keeps the running average. The last entry of v belongs to the constant.
-    Rounds before a row that is not sound have been learned: who calls has a copy to go back to.
+    Rounds before a row that is not valid have been learned: who calls has a copy to go back to.
     """
     count, order, y, weight = batch
-    bias = rule[BIAS]
+    bias = rule[Rule.BIAS]
     smallest = _SMALLEST_SUMMED if z.size > 0 else _SMALLEST_SCALE
     for t in range(count):
         i = order[t] if order.size > 0 else np.uint64(t)
         x = X[i]
         dot, square = _read(x, v, bias)
-        if not _is_sound(square, rule):
+        if not _is_valid(square, rule):
             return t
         unit = _unit(square, rule)
         if scores.size > 0:
-            scores[t] = s[SCALE] * dot * unit
+            scores[t] = s[State.SCALE] * dot * unit
         b = _step(s, rule, dot, square, unit, np.float64(y[i]), weight[i] if weight.size > 0 else 1.0)
         _add(b, x, bias, v)
         if z.size > 0:
-            _add(b * s[SCALED], x, bias, z)
-        if s[SCALE] < smallest and rule[KIND] >= ADAGRAD:
+            _add(b * s[State.SCALED], x, bias, z)
+        if s[State.SCALE] < smallest and rule[Rule.KIND] >= ADAGRAD:
             _refold(v, z, s, smallest)
     return -1
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def learn_csr(rows: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: Any) -> int:
+def learn_csr(rows: Csr, batch: Batch, rule: Floats, v: Floats, z: Floats, s: Floats, scores: Floats) -> int:
     """`learn_dense` for CSR rows (data, indices, indptr), both unsigned, indices in order and without repeats."""
     data, indices, indptr = rows
     count, order, y, weight = batch
-    last, bias = np.uint64(v.size - 1), rule[BIAS]
+    last, bias = np.uint64(v.size - 1), rule[Rule.BIAS]
     smallest = _SMALLEST_SUMMED if z.size > 0 else _SMALLEST_SCALE
     for t in range(count):
         i = order[t] if order.size > 0 else np.uint64(t)
@@ -305,49 +311,49 @@ def learn_csr(rows: Any, batch: Any, rule: Any, v: Any, z: Any, s: Any, scores: 
             square2 += a * a
             p += np.uint64(1)
         dot, square = dot + dot2, square + square2
-        if not _is_sound(square, rule):
+        if not _is_valid(square, rule):
             return t
         unit = _unit(square, rule)
         if scores.size > 0:
-            scores[t] = s[SCALE] * dot * unit
+            scores[t] = s[State.SCALE] * dot * unit
         b = _step(s, rule, dot, square, unit, np.float64(y[i]), weight[i] if weight.size > 0 else 1.0)
         for q in range(start, stop):
             v[indices[q]] += b * data[q]
         v[last] += b * bias
         if z.size > 0:
-            b *= s[SCALED]
+            b *= s[State.SCALED]
             for q in range(start, stop):
                 z[indices[q]] += b * data[q]
             z[last] += b * bias
-        if s[SCALE] < smallest and rule[KIND] >= ADAGRAD:
+        if s[State.SCALE] < smallest and rule[Rule.KIND] >= ADAGRAD:
             _refold(v, z, s, smallest)
     return -1
 
 
 @njit(cache=True, error_model="numpy")
-def score_row(x: Any, rule: Any, v: Any, s: Any) -> float:
+def score_row(x: Values, rule: Floats, v: Floats, s: Floats) -> float:
     """w.x with x scaled; NaN when x is not finite, or too long to be learned as it is; infinity when s is taken."""
     if s[TAKEN] != 0.0:
         return np.inf
-    dot, square = _read(x, v, rule[BIAS])
-    return s[SCALE] * dot * _unit(square, rule) if _is_sound(square, rule) else np.nan
+    dot, square = _read(x, v, rule[Rule.BIAS])
+    return s[State.SCALE] * dot * _unit(square, rule) if _is_valid(square, rule) else np.nan
 
 
 @njit(cache=True, error_model="numpy")
-def learn_row(x: Any, y: float, c: float, rule: Any, v: Any, s: Any) -> float:
-    """Learn one dense row and return its score from before; NaN, and nothing learned, when x is not sound.
+def learn_row(x: Values, y: float, c: float, rule: Floats, v: Floats, s: Floats) -> float:
+    """Learn one dense row and return its score from before; NaN, and nothing learned, when x is not valid.
 
     Infinity, and nothing learned, when s is taken.
     """
     if s[TAKEN] != 0.0:
         return np.inf
-    bias = rule[BIAS]
+    bias = rule[Rule.BIAS]
     dot, square = _read(x, v, bias)
-    if not _is_sound(square, rule):
+    if not _is_valid(square, rule):
         return np.nan
     unit = _unit(square, rule)
-    score = s[SCALE] * dot * unit
+    score = s[State.SCALE] * dot * unit
     _add(_step(s, rule, dot, square, unit, y, c), x, bias, v)
-    if s[SCALE] < _SMALLEST_SCALE and rule[KIND] >= ADAGRAD:
+    if s[State.SCALE] < _SMALLEST_SCALE and rule[Rule.KIND] >= ADAGRAD:
         _refold(v, v[:0], s, _SMALLEST_SCALE)
     return score

@@ -34,13 +34,10 @@ from typing import Any
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Csr, Flags, Floats, Integers, njit
 from massart.kernels.learning.elementary import cbrt
+from massart.kernels.learning.ranking import Expert, Memo, Setting, Total
 
-# The layouts of kernels/learning/ranking.py.
-FLOOR, LOWEST, HIGHEST, HORIZON, RELATIVE, PAPER, HOW_SIZE = range(7)
-DELTA, GAMMA, CAP, SQUARES, NORM2, SCALE, KEPT, LIFT, LIFT2, DRIFT, FIRST, VARIANCE, REACH, EXPERT_SIZE = range(14)
-CHOICES, ROUNDS, REWARD, BASELINE, LONGEST, SPREAD, SEEN, SEEN2, LARGEST, TOTAL_SIZE = range(10)
 # CAP: the largest 1 / step, and SQUARES: the sum of step * |gradient|^2; regret is at most 2 CAP + SQUARES / 2.
 # DRIFT: how many choices were made while another one waited for its reward. FIRST, VARIANCE, REACH: 0.
 LEAST_KEPT = 1e-9  # of a round that explores always: nothing is guaranteed, but it is learned from
@@ -54,7 +51,7 @@ def _sign(u: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def loss(w: Any, X: Any, v: Any, r: Any, a: int, delta: float, rho: float, zero_weight: float) -> float:
+def loss(w: Floats, X: Floats, v: Floats, r: Floats, a: int, delta: float, rho: float, zero_weight: float) -> float:
     """Algorithm 2: G(w; X, v, r, a)."""
     size, total = sqrt(np.sum(v * v)), 0.0
     for j in range(X.shape[0]):
@@ -70,7 +67,7 @@ def loss(w: Any, X: Any, v: Any, r: Any, a: int, delta: float, rho: float, zero_
 
 
 @njit(cache=True, error_model="numpy")
-def gradient(w: Any, X: Any, v: Any, r: Any, a: int, delta: float, rho: float, zero_weight: float) -> Any:
+def gradient(w: Floats, X: Floats, v: Floats, r: Floats, a: int, delta: float, rho: float, zero_weight: float) -> Any:
     """Appendix A.1: the gradient of `loss` in w, (d,)."""
     size, g = sqrt(np.sum(v * v)), np.zeros(w.size)
     for j in range(X.shape[0]):
@@ -85,7 +82,7 @@ def gradient(w: Any, X: Any, v: Any, r: Any, a: int, delta: float, rho: float, z
 
 
 @njit(cache=True, error_model="numpy")
-def _equal(rows: Any, a: int, j: int, scratch: Any) -> bool:
+def _equal(rows: Csr, a: int, j: int, scratch: Floats) -> bool:
     """Whether arms a and j have the same context, entry by entry; `scratch` is left zero."""
     data, indices, indptr = rows
     same, d = True, indices.size
@@ -106,8 +103,9 @@ def _equal(rows: Any, a: int, j: int, scratch: Any) -> bool:
 
 @njit(cache=True, error_model="numpy")
 def plan(
-    rows: Any, allowed: Any, how: Any, S: Any, t: Any, shares: Any, scores: Any, squares: Any, scratch: Any, memo: Any
-) -> None:
+    rows: Csr, allowed: Flags, how: Floats, S: Floats, t: Floats, scores: Floats, squares: Floats, scratch: Floats,
+    memo: Memo,
+) -> None:  # fmt: skip
     """Lines 2(b) and 2(c) of Algorithm 3: alpha, q and the probabilities p; the coin is not flipped yet."""
     arms, rates, m, z2, p = memo
     k, a, free = scores.shape[0], -1, 0
@@ -117,16 +115,21 @@ def plan(
             free += 1
             if a < 0 or scores[i, 0] > scores[a, 0]:
                 a = i
-    t[LONGEST] = max(t[LONGEST], sqrt(squares.max()))
-    delta, gamma, M, T = S[DELTA, 0], S[GAMMA, 0], how[HIGHEST] - how[LOWEST], how[HORIZON]
-    t[BASELINE] = how[LOWEST] + M / free
-    rho, others, size = gamma / 2.0, free - 1.0, sqrt(S[NORM2, 0])
+    t[Total.LONGEST] = max(t[Total.LONGEST], sqrt(squares.max()))
+    delta, gamma, M, T = (
+        S[Expert.DELTA, 0],
+        S[Expert.GAMMA, 0],
+        how[Setting.HIGHEST] - how[Setting.LOWEST],
+        how[Setting.HORIZON],
+    )
+    t[Total.BASELINE] = how[Setting.LOWEST] + M / free
+    rho, others, size = gamma / 2.0, free - 1.0, sqrt(S[Expert.NORM2, 0])
     arms[0], rates[0], z2[a, 0] = a, 0.0, size
     if free < 2:
         p[a] = 1.0
         return
     zero_weight = cbrt(sqrt(T) * M / (free * delta)) / gamma
-    q = max(how[FLOOR], min(1.0, M / (gamma * zero_weight * delta)))
+    q = max(how[Setting.FLOOR], min(1.0, M / (gamma * zero_weight * delta)))
     part = 2.0 / free * max(1.0 - q, LEAST_KEPT)
     reach = max(others * (delta + others * M) * (2.0 + rho) / (2.0 * rho), 2.0 * others * others * M * zero_weight) / q
     rates[0] = q
@@ -144,7 +147,7 @@ def plan(
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _nth(allowed: Any, n: int) -> int:
+def _nth(allowed: Flags, n: int) -> int:
     """The n-th allowed arm, counted from 0; the last one if there are fewer."""
     last = -1
     for i in range(allowed.size):
@@ -157,7 +160,7 @@ def _nth(allowed: Any, n: int) -> int:
 
 
 @njit(cache=True, error_model="numpy")
-def flip(allowed: Any, memo: Any, toss: float) -> int:
+def flip(allowed: Flags, memo: Memo, toss: float) -> int:
     """Lines 2(b), 2(d), 2(e)i and 2(f)i: coin, beta, and a random alpha if w = 0, all from one uniform number.
 
     Returns the arm that is played, and notes in `memo` what the loss of the round is multiplied with.
@@ -183,8 +186,10 @@ def flip(allowed: Any, memo: Any, toss: float) -> int:
 
 
 @njit(cache=True, error_model="numpy")
-def estimate(arm: int, reward: float, baseline: float, p: Any, allowed: Any, arms: Any, shares: Any, S: Any, t: Any,
-             estimates: Any) -> None:  # fmt: skip
+def estimate(
+    arm: int, reward: float, baseline: float, p: Floats, allowed: Flags, arms: Integers, S: Floats, t: Floats,
+    estimates: Floats,
+) -> None:  # fmt: skip
     """Line 2(e)ii: the fake rewards, all of them less M - r(beta); and what the reward says about lifts."""
     free = 0
     for i in range(p.size):
@@ -193,25 +198,20 @@ def estimate(arm: int, reward: float, baseline: float, p: Any, allowed: Any, arm
     above = reward - baseline
     seen = above - above / p[arm] / free
     lift = (above / p[arm] if arms[0] == arm else 0.0) - above / p[arm] / free
-    t[SEEN] += seen
-    t[SEEN2] += seen * seen
-    t[LARGEST] = max(t[LARGEST], abs(seen))
-    S[LIFT, 0] += lift
-    S[LIFT2, 0] += lift * lift
+    t[Total.SEEN] += seen
+    t[Total.SEEN2] += seen * seen
+    t[Total.LARGEST] = max(t[Total.LARGEST], abs(seen))
+    S[Expert.LIFT, 0] += lift
+    S[Expert.LIFT2, 0] += lift * lift
     estimates[arm] = free * above
 
 
 @njit(cache=True, error_model="numpy")
-def teach(
-    rows: Any, allowed: Any, estimates: Any, memo: Any, width: float, full: bool, T: Any, S: Any, scratch: Any
-) -> None:
-    """Lines 2(e)iii and 2(g): a step of gradient descent on G / q, from the fake rewards; none on TAILS.
-
-    `width` and `full` are not used: the step is known beforehand, and there is one reward.
-    """
+def teach(rows: Csr, allowed: Flags, estimates: Floats, memo: Memo, T: Floats, S: Floats, scratch: Floats) -> None:
+    """Lines 2(e)iii and 2(g): a step of gradient descent on G / q, from the fake rewards; none on TAILS."""
     data, indices, indptr = rows
     arms, rates, m, z2, _ = memo
-    a, delta, rho = arms[0], S[DELTA, 0], S[GAMMA, 0] / 2.0
+    a, delta, rho = arms[0], S[Expert.DELTA, 0], S[Expert.GAMMA, 0] / 2.0
     k, free, pairs, factor, along = m.shape[0], 0, 0, 0.0, 0.0
     for i in range(k):
         free += 1 if allowed[i] else 0
@@ -219,11 +219,11 @@ def teach(
         factor += z2[i, 0] if i != a else 0.0
     zero = z2[a, 0] == 0.0
     if not zero:
-        S[KEPT, 0] += (1.0 - rates[0]) * pairs / free  # a round at w = 0 guarantees nothing
+        S[Expert.KEPT, 0] += (1.0 - rates[0]) * pairs / free  # a round at w = 0 guarantees nothing
     if factor == 0.0:
         return
-    S[CAP, 0] = max(S[CAP, 0], m[a, 0])
-    step = 1.0 / S[CAP, 0]
+    S[Expert.CAP, 0] = max(S[Expert.CAP, 0], m[a, 0])
+    step = 1.0 / S[Expert.CAP, 0]
     coefficients = np.zeros(k)
     for j in range(k):
         if allowed[j] and j != a:
@@ -238,7 +238,7 @@ def teach(
         shift = np.uint64(0) if indptr.size else start
         for e in range(start, stop):
             scratch[indices[e - shift], 0] += coefficients[i] * data[e]
-    size, square, norm2 = sqrt(S[NORM2, 0]), 0.0, 0.0
+    size, square, norm2 = sqrt(S[Expert.NORM2, 0]), 0.0, 0.0
     along = along / size if size > 0.0 else 0.0
     for j in range(T.shape[0]):
         g = scratch[j, 0] + along * T[j, 0]
@@ -253,52 +253,12 @@ def teach(
         norm2 = 0.0
         for j in range(T.shape[0]):
             T[j, 0] = 0.0
-    S[SQUARES, 0] += step * square
-    S[NORM2, 0] = min(1.0, norm2)
+    S[Expert.SQUARES, 0] += step * square
+    S[Expert.NORM2, 0] = min(1.0, norm2)
 
 
 @njit(cache=True, error_model="numpy")
-def remember(reward: float, t: Any) -> None:
+def remember(reward: float, t: Floats) -> None:
     """Count a reward."""
-    t[ROUNDS] += 1.0
-    t[REWARD] += reward
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def _coin(seed: Any, number: float) -> float:
-    """The `number`-th uniform draw of stream `seed`: `coin` of kernels/learning/ranking.py."""
-    h = seed + np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.float64((h ^ (h >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
-
-
-@njit(cache=True, error_model="numpy")
-def play(contexts: Any, rewards: Any, seed: Any, how: Any, T: Any, S: Any, t: Any, arms: Any, chances: Any) -> int:
-    """Algorithm 3 for n rounds, contexts (n, k, d), rewards (n, k): the same numbers as one round at a time.
-
-    Returns -1, or the round in which a context is not finite.
-    """
-    n, k, d = contexts.shape
-    every = np.arange(d).astype(np.uint64)
-    allowed = np.ones(k, np.bool_)
-    scores, squares, estimates, shares = np.empty((k, 1)), np.empty(k), np.empty(k), np.ones(1)
-    scratch, board = np.zeros(d), np.zeros((d, 1))
-    memo = (np.empty(1, np.int64), np.empty(1), np.empty((k, 1)), np.empty((k, 1)), np.empty(k))
-    for r in range(n):
-        for i in range(k):
-            scores[i, 0], squares[i] = 0.0, 0.0
-            for j in range(d):
-                squares[i] += contexts[r, i, j] * contexts[r, i, j]
-                scores[i, 0] += contexts[r, i, j] * T[j, 0]
-            if not squares[i] <= 1e100:
-                return r
-        rows = (contexts[r].reshape(-1), every, every[:0])
-        plan(rows, allowed, how, S, t, shares, scores, squares, scratch, memo)
-        arm = flip(allowed, memo, _coin(seed, t[CHOICES]))
-        t[CHOICES] += 1.0
-        estimate(arm, rewards[r, arm], t[BASELINE], memo[4], allowed, memo[0], shares, S, t, estimates)
-        teach(rows, allowed, estimates, memo, 0.0, False, T, S, board)
-        remember(rewards[r, arm], t)
-        arms[r], chances[r] = arm, memo[4][arm]
-    return -1
+    t[Total.ROUNDS] += 1.0
+    t[Total.REWARD] += reward

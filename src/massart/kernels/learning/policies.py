@@ -1,6 +1,6 @@
 """Rounds of the bandit policies the race compares with: probabilities, a draw, and a step of ridge regression.
 
-    s   (STATE_SIZE,)  what the policy was told and what it counts
+    s   State          parameters and counts
     w   (d + 1,)       the ridge weights, so that w.x predicts (reward - middle) / width; the last is the intercept
     P   (d + 1, d + 1) (ridge I + sum u u')^-1 over the rows u learned; no rows and columns for the uniform policy
     X   (k, d + 1)     one round's arms, each with a 1 at its end; allowed (k,) says which may be played
@@ -11,32 +11,36 @@ which row is regressed on. Formulas and sources are in docs/policies.md. Sums ru
 without `fastmath`, so that a round alone and a round of a batch give the same bits.
 """
 
+from enum import IntEnum
 from math import floor, log, sqrt
 from typing import Any, Final
 
 import numpy as np
 
-from massart.kernels.compiling import njit
-from massart.kernels.learning.mixture import coin
+from massart.kernels.compiling import Flags, Floats, Integers, njit
+from massart.kernels.learning.elementary import coin, draw
 
-(
-    KIND,  # which policy
-    PARAMETER,  # the one number it was told
-    MIDDLE,  # of the interval of rewards
-    WIDTH,  # its length
-    CHOICES,  # choices made
-    LEARNED,  # rewards learned
-    EPOCHS,  # epoch-greedy: exploration rounds so far
-    LEFT,  # epoch-greedy: rounds of this epoch still to be played greedily
-    STATE_SIZE,
-) = range(9)
+
+class State(IntEnum):
+    """Places in `s`, float64: the parameters of a policy and what it counts."""
+
+    KIND = 0  # which policy
+    PARAMETER = 1  # its one parameter
+    MIDDLE = 2  # of the interval of rewards
+    WIDTH = 3  # its length
+    CHOICES = 4  # choices made
+    LEARNED = 5  # rewards learned
+    EPOCHS = 6  # epoch-greedy: exploration rounds so far
+    LEFT = 7  # epoch-greedy: rounds of this epoch still to be played greedily
+
+
 UNIFORM, GREEDY, CENTRED, UCB, THOMPSON, INVERSE_GAP, EPOCH = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0
 _CONFIDENCE: Final = log(2.0 / 0.05)  # SquareCB's ln(2/delta), delta = .05
 _FLAT: Final = 1e-14  # a pivot this small, relative to the largest variance, is a direction without variance
 
 
 @njit(cache=True, error_model="numpy")
-def _with_ones(contexts: Any, X: Any) -> None:
+def _with_ones(contexts: Floats, X: Floats) -> None:
     """Copy the arms (k, d) to X and put a 1 at the end of each."""
     k, d = contexts.shape
     for i in range(k):
@@ -46,7 +50,7 @@ def _with_ones(contexts: Any, X: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _times(P: Any, x: Any, out: Any) -> float:
+def _times(P: Floats, x: Floats, out: Floats) -> float:
     """Set out = P x; return x'P x, which rounding may not make negative."""
     square = 0.0
     for i in range(x.size):
@@ -59,7 +63,7 @@ def _times(P: Any, x: Any, out: Any) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def _posterior_root(P: Any, X: Any) -> Any:
+def _posterior_root(P: Floats, X: Floats) -> Any:
     """Lower triangular (k, k) root of X P X': Cholesky, with a zero column where no variance is left."""
     k, d = X.shape
     V, C = np.empty((k, d)), np.zeros((k, k))
@@ -88,7 +92,9 @@ def _posterior_root(P: Any, X: Any) -> Any:
 
 
 @njit(cache=True, error_model="numpy")
-def _thompson(scale: float, P: Any, table: Any, X: Any, allowed: Any, count: int, f: Any, p: Any) -> None:
+def _thompson(
+    scale: float, P: Floats, table: Floats, X: Floats, allowed: Flags, count: int, f: Floats, p: Floats
+) -> None:
     """The share of the draws of `table` that each arm wins, and one draw more that is uniform."""
     root = _posterior_root(P, X)
     k = f.size
@@ -111,9 +117,9 @@ def _thompson(scale: float, P: Any, table: Any, X: Any, allowed: Any, count: int
 
 
 @njit(cache=True, error_model="numpy")
-def _chances(s: Any, w: Any, P: Any, table: Any, X: Any, allowed: Any, f: Any, p: Any) -> int:
+def _chances(s: Floats, w: Floats, P: Floats, table: Floats, X: Floats, allowed: Flags, f: Floats, p: Floats) -> int:
     """Fill in scores f and probabilities p; return the allowed arm of the highest score."""
-    kind, parameter = s[KIND], s[PARAMETER]
+    kind, parameter = s[State.KIND], s[State.PARAMETER]
     k, d = X.shape
     count, greedy = 0, -1
     for i in range(k):
@@ -136,7 +142,7 @@ def _chances(s: Any, w: Any, P: Any, table: Any, X: Any, allowed: Any, f: Any, p
     elif kind == THOMPSON:
         _thompson(parameter, P, table, X, allowed, count, f, p)
     elif kind == INVERSE_GAP:
-        t = s[LEARNED] + 1.0
+        t = s[State.LEARNED] + 1.0
         rate = parameter * sqrt(count * t / (d * log(1.0 + t / d) + _CONFIDENCE))
         rest = 1.0
         for i in range(k):
@@ -149,7 +155,7 @@ def _chances(s: Any, w: Any, P: Any, table: Any, X: Any, allowed: Any, f: Any, p
         if kind == UNIFORM:
             explore = 1.0
         elif kind == EPOCH:
-            explore = 1.0 if s[LEFT] == 0.0 else 0.0
+            explore = 1.0 if s[State.LEFT] == 0.0 else 0.0
         for i in range(k):
             if allowed[i]:
                 p[i] = explore / count
@@ -158,35 +164,22 @@ def _chances(s: Any, w: Any, P: Any, table: Any, X: Any, allowed: Any, f: Any, p
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _draw(p: Any, toss: float) -> int:
-    """The arm in whose stretch of [0, 1) the toss lies; rounding cannot lead to an arm of probability 0."""
-    left, chosen = toss, -1
-    for i in range(p.size):
-        if p[i] > 0.0:
-            chosen = i
-            if left < p[i]:
-                break
-            left -= p[i]
-    return chosen
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def _advance(s: Any, count: int, d: int) -> None:
+def _advance(s: Floats, count: int, d: int) -> None:
     """Count a choice; epoch-greedy follows its n-th exploration by floor(sqrt(n / (k (d + 1)))) greedy rounds."""
-    s[CHOICES] += 1.0
-    if s[KIND] == EPOCH:
-        if s[LEFT] > 0.0:
-            s[LEFT] -= 1.0
+    s[State.CHOICES] += 1.0
+    if s[State.KIND] == EPOCH:
+        if s[State.LEFT] > 0.0:
+            s[State.LEFT] -= 1.0
         else:
-            s[EPOCHS] += 1.0
-            s[LEFT] = floor(sqrt(s[EPOCHS] / (count * d)))
+            s[State.EPOCHS] += 1.0
+            s[State.LEFT] = floor(sqrt(s[State.EPOCHS] / (count * d)))
 
 
 @njit(cache=True, error_model="numpy")
-def _absorb(s: Any, w: Any, P: Any, X: Any, p: Any, arm: int, reward: float, explored: bool) -> None:
+def _absorb(s: Floats, w: Floats, P: Floats, X: Floats, p: Floats, arm: int, reward: float, explored: bool) -> None:
     """One reward: recursive least squares by Sherman and Morrison on the arm, centred if the policy is."""
-    s[LEARNED] += 1.0
-    kind = s[KIND]
+    s[State.LEARNED] += 1.0
+    kind = s[State.KIND]
     if kind == UNIFORM or (kind == EPOCH and not explored):
         return
     d = w.size
@@ -196,7 +189,7 @@ def _absorb(s: Any, w: Any, P: Any, X: Any, p: Any, arm: int, reward: float, exp
             for j in range(d):
                 u[j] -= p[i] * X[i, j]
         u[d - 1] = 0.0  # but for rounding it is: centring leaves nothing of the intercept
-    error = (reward - s[MIDDLE]) / s[WIDTH]
+    error = (reward - s[State.MIDDLE]) / s[State.WIDTH]
     for j in range(d):
         error -= w[j] * u[j]
     gain = 1.0 / (1.0 + _times(P, u, v))
@@ -207,7 +200,7 @@ def _absorb(s: Any, w: Any, P: Any, X: Any, p: Any, arm: int, reward: float, exp
 
 
 @njit(cache=True, error_model="numpy")
-def chances(s: Any, w: Any, P: Any, table: Any, contexts: Any, allowed: Any, p: Any) -> int:
+def chances(s: Floats, w: Floats, P: Floats, table: Floats, contexts: Floats, allowed: Flags, p: Floats) -> int:
     """Fill in the probabilities of the next choice; return the greedy arm. Nothing changes."""
     X = np.empty((p.size, w.size))
     _with_ones(contexts, X)
@@ -215,19 +208,23 @@ def chances(s: Any, w: Any, P: Any, table: Any, contexts: Any, allowed: Any, p: 
 
 
 @njit(cache=True, error_model="numpy")
-def choose(s: Any, w: Any, P: Any, table: Any, seed: Any, contexts: Any, allowed: Any, p: Any) -> Any:
+def choose(
+    s: Floats, w: Floats, P: Floats, table: Floats, seed: np.uint64, contexts: Floats, allowed: Flags, p: Floats
+) -> Any:
     """Draw an arm: return it, the greedy arm, and whether an epoch begins."""
     X = np.empty((p.size, w.size))
     _with_ones(contexts, X)
     greedy = _chances(s, w, P, table, X, allowed, np.empty(p.size), p)
-    explored = s[LEFT] == 0.0
-    arm = _draw(p, coin(seed, s[CHOICES]))
+    explored = s[State.LEFT] == 0.0
+    arm = draw(p, coin(seed, s[State.CHOICES]))
     _advance(s, allowed.sum(), w.size)
     return arm, greedy, explored
 
 
 @njit(cache=True, error_model="numpy")
-def learn(s: Any, w: Any, P: Any, contexts: Any, p: Any, arm: int, reward: float, explored: bool) -> None:
+def learn(
+    s: Floats, w: Floats, P: Floats, contexts: Floats, p: Floats, arm: int, reward: float, explored: bool
+) -> None:
     """Learn the reward of an arm that was played with probabilities p."""
     X = np.empty((p.size, w.size))
     _with_ones(contexts, X)
@@ -236,16 +233,17 @@ def learn(s: Any, w: Any, P: Any, contexts: Any, p: Any, arm: int, reward: float
 
 @njit(cache=True, error_model="numpy")
 def play(
-    s: Any, w: Any, P: Any, table: Any, seed: Any, contexts: Any, rewards: Any, arms: Any, played: Any, greedy: Any
-) -> None:
+    s: Floats, w: Floats, P: Floats, table: Floats, seed: np.uint64, contexts: Floats, rewards: Floats, arms: Integers,
+    played: Floats, greedy: Integers,
+) -> None:  # fmt: skip
     """Choose and learn, round by round: fill in the arms, their probabilities and the greedy arms."""
     n, k, _ = contexts.shape
     allowed, f, p, X = np.ones(k, np.bool_), np.empty(k), np.empty(k), np.empty((k, w.size))
     for t in range(n):
         _with_ones(contexts[t], X)
         greedy[t] = _chances(s, w, P, table, X, allowed, f, p)
-        explored = s[LEFT] == 0.0
-        arm = _draw(p, coin(seed, s[CHOICES]))
+        explored = s[State.LEFT] == 0.0
+        arm = draw(p, coin(seed, s[State.CHOICES]))
         _advance(s, k, w.size)
         _absorb(s, w, P, X, p, arm, rewards[t, arm], explored)
         arms[t], played[t] = arm, p[arm]

@@ -9,66 +9,59 @@ A row of W holds what all columns know about a feature, so one visit to a featur
     plain      FTRL on inverse-margin gradients, one per (noise rate, margin), with the constant coordinate or without:
                Lemma 0 holds for them, so they are the ones with a mistake bound. The step is that of
                kernels/learning/halfspace.py.
-    of late    the labels of the last rounds, without a look at the row: for streams that come sorted or in bursts.
+    recent     the mean label of the last rounds, without a look at the row: for streams that come sorted or in bursts.
     full       with few features: AROW with the full matrix, for features that are correlated,
     centred    and logistic descent on features less their mean, in units of their deviation, at three paces.
 
 No `fastmath`: a dense row, its CSR form and the row alone give the same bits (see kernels/learning/halfspace.py).
 """
 
+from enum import IntEnum
 from math import sqrt
 from typing import Any, Final
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Batch, Csr, Floats, njit
 from massart.kernels.learning.elementary import exp
 from massart.kernels.learning.halfspace import LONGEST_SQUARE
-from massart.kernels.learning.mixture import (
-    LEAST,
-    LONGEST2,
-    ROUNDS,
-    TIGHT,
-    TREND,
-    UNPROVED,
-    WEIGHT,
-    answer,
-    judge,
-    weigh,
-)
+from massart.kernels.learning.mixture import LEAST, Total, answer, judge, weigh
 from massart.kernels.learning.simd import add_lanes, dot_lanes
 
 DIAGONAL: Final = 4
 PLAIN: Final = 8  # at most: the others are padding, so that the loops over columns have a length known beforehand
 COLUMNS: Final = DIAGONAL + PLAIN
 CENTRED: Final = 3
-LATE: Final = 1
+RECENT: Final = 1
 FEW: Final = 64  # features up to which there are full and centred experts
 
-# how: float64 (HOW_SIZE,), what the pool was told
-(
-    UNIT,  # whether plain columns scale rows to norm 1
-    BIAS,  # the value of the constant coordinate, 0 without an intercept
-    VOTING,
-    NEGATIVE,  # the weight of rows labelled -1
-    POSITIVE,  # and of those labelled +1
-    HOW_SIZE,
-) = range(6)
-# S: float64 (COLUMN_SIZE, COLUMNS), what a plain column remembers besides theta, its weights up to SCALE
-(
-    ETA,  # its noise rate
-    GAMMA,  # its margin
-    CAP,  # the largest gradient norm that a row so far could have had
-    SQUARES,  # the sum of squared gradient norms
-    NORM2,  # |theta|^2
-    SCALE,  # w = SCALE * theta; 1 for the diagonal columns
-    SCALED,  # sum of c * SCALE: the running average of w is (SCALED * W - Z) / WEIGHT
-    CONSTANT,  # 1 if it has the constant coordinate, else 0
-    LINEAR,  # sum of <g, w>; this and the next two feed the certificate, as in kernels/learning/halfspace.py
-    SPREAD,  # sum of a^2, a = c (gamma + |x|) / m
-    INVERSE,  # sum of c / m
-    COLUMN_SIZE,
-) = range(12)
+
+class Setting(IntEnum):
+    """Places in `how`, float64: the parameters of a pool."""
+
+    UNIT = 0  # whether plain columns scale rows to norm 1
+    BIAS = 1  # the value of the constant coordinate, 0 without an intercept
+    VOTING = 2
+    NEGATIVE = 3  # the weight of rows labelled -1
+    POSITIVE = 4  # and of those labelled +1
+
+
+class Column(IntEnum):
+    """Rows of `S`, float64 (rows, COLUMNS): what a plain column remembers besides theta, its weights up to SCALE."""
+
+    ETA = 0  # its noise rate
+    GAMMA = 1  # its margin
+    CAP = 2  # the largest gradient norm that a row so far could have had
+    SQUARES = 3  # the sum of squared gradient norms
+    NORM2 = 4  # |theta|^2
+    SCALE = 5  # w = SCALE * theta; 1 for the diagonal columns
+    SCALED = 6  # sum of c * SCALE: the running average of w is (SCALED * W - Z) / WEIGHT
+    CONSTANT = 7  # 1 if it has the constant coordinate, else 0
+    LINEAR = 8  # sum of <g, w>; this and the next two feed the certificate, as in kernels/learning/halfspace.py
+    SPREAD = 9  # sum of a^2, a = c (gamma + |x|) / m
+    INVERSE = 10  # sum of c / m
+
+
 # C: float64 (CENTRED_SIZE, d + 1), the centred experts: their weights, the last for the constant, come after these
 MEAN, DEVIATION, CENTRED_SIZE = 0, 1, 2 + CENTRED  # the mean and c * (x - mean)^2 summed, of each feature
 _RIDGE: Final = 100.0  # r of the diagonal columns
@@ -90,19 +83,19 @@ _D, _C = np.uint64(DIAGONAL), np.uint64(COLUMNS)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _unit(square: float, how: Any) -> float:
+def _unit(square: float, how: Floats) -> float:
     """The factor that scales a row to norm 1; 1 for an all-zero row and for rows taken as they are."""
-    return 1.0 / sqrt(square) if how[UNIT] != 0.0 and square > 0.0 else 1.0
+    return 1.0 / sqrt(square) if how[Setting.UNIT] != 0.0 and square > 0.0 else 1.0
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _length(square: float, how: Any) -> float:
+def _length(square: float, how: Floats) -> float:
     """The length of a row so scaled."""
-    return (1.0 if square > 0.0 else 0.0) if how[UNIT] != 0.0 else sqrt(square)
+    return (1.0 if square > 0.0 else 0.0) if how[Setting.UNIT] != 0.0 else sqrt(square)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _measure(row: Any, bias: float, V: Any, q: Any) -> Any:
+def _measure(row: Any, bias: float, V: Floats, q: Floats) -> Any:
     """|x|^2 without the constant and x.q, with q_j = V_j x_j left in q; no state changes, the row may be refused."""
     data, indices, start, stop, shift = row
     d = np.uint64(V.size - 1)
@@ -120,7 +113,7 @@ def _measure(row: Any, bias: float, V: Any, q: Any) -> Any:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _dot(row: Any, bias: float, W: Any, dots: Any) -> None:
+def _dot(row: Any, bias: float, W: Floats, dots: Floats) -> None:
     """x.W for all columns: feature by feature, in turn, so that a zero and its absence are the same."""
     data, indices, start, stop, shift = row
     last = np.uint64(W.shape[0] - 1) * _C
@@ -148,7 +141,7 @@ def _dot(row: Any, bias: float, W: Any, dots: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _add(row: Any, bias: float, q: Any, b: Any, b_constant: Any, W: Any) -> None:
+def _add(row: Any, bias: float, q: Floats, b: Floats, b_constant: Floats, W: Floats) -> None:
     """W[j] += q_j b in the diagonal columns, x_j b in the plain ones; b_constant for the constant's entry in these."""
     data, indices, start, stop, shift = row
     last = W.shape[0] - 1
@@ -164,23 +157,26 @@ def _add(row: Any, bias: float, q: Any, b: Any, b_constant: Any, W: Any) -> None
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _scale(S: Any, dots: Any, lengths: Any, heavy: float, plain: int, scores: Any) -> None:
+def _scale(S: Floats, dots: Floats, lengths: tuple[float, float], heavy: float, plain: int, scores: Floats) -> None:
     """The scores of all columns; the caps cover the row before its label is looked at."""
     for k in range(DIAGONAL, DIAGONAL + plain):
-        longest = heavy * (lengths[1] if S[CONSTANT, k] != 0.0 else lengths[0])
-        if longest * (1.0 - S[ETA, k]) > S[CAP, k] * S[GAMMA, k]:
-            S[CAP, k] = longest * (1.0 - S[ETA, k]) / S[GAMMA, k]
-            S[SCALE, k] = 1.0 / sqrt(max(2.0 * (S[CAP, k] * S[CAP, k] + S[SQUARES, k]), S[NORM2, k]))
+        longest = heavy * (lengths[1] if S[Column.CONSTANT, k] != 0.0 else lengths[0])
+        if longest * (1.0 - S[Column.ETA, k]) > S[Column.CAP, k] * S[Column.GAMMA, k]:
+            S[Column.CAP, k] = longest * (1.0 - S[Column.ETA, k]) / S[Column.GAMMA, k]
+            S[Column.SCALE, k] = 1.0 / sqrt(
+                max(2.0 * (S[Column.CAP, k] * S[Column.CAP, k] + S[Column.SQUARES, k]), S[Column.NORM2, k])
+            )
     for k in range(DIAGONAL):
-        scores[k] = max(-_LARGEST_SCORE, min(_LARGEST_SCORE, S[SCALE, k] * dots[k]))
+        scores[k] = max(-_LARGEST_SCORE, min(_LARGEST_SCORE, S[Column.SCALE, k] * dots[k]))
     for k in range(DIAGONAL, DIAGONAL + plain):
-        scores[k] = S[SCALE, k] * dots[k]
+        scores[k] = S[Column.SCALE, k] * dots[k]
 
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _steps(
-    S: Any, dots: Any, scores: Any, squares: Any, units: Any, lengths: Any, reach: float, y: float, c: float,
-    heavy: float, b: Any, b_constant: Any, per_column: Any,
+    S: Floats, dots: Floats, scores: Floats, squares: tuple[float, float], units: tuple[float, float],
+    lengths: tuple[float, float], reach: float, y: float, c: float, heavy: float, b: Floats, b_constant: Floats,
+    per_column: tuple[Floats, ...],
 ) -> None:  # fmt: skip
     """The b of all columns: FTRL on inverse-margin gradients for the plain ones, as `_step` of halfspace.py.
 
@@ -192,33 +188,35 @@ def _steps(
         b[k] = _PACES[k] * damped * y * min(_LARGEST_HINGE, max(0.0, 1.0 - y * scores[k]))
     # Loops of few arrays, so that the compiler takes four columns at a time.
     for k in range(DIAGONAL, COLUMNS):
-        with_constant = S[CONSTANT, k] != 0.0
+        with_constant = S[Column.CONSTANT, k] != 0.0
         unit[k] = units[1] if with_constant else units[0]
         length[k] = lengths[1] if with_constant else lengths[0]
         square[k] = squares[1] if with_constant else squares[0]
     for k in range(DIAGONAL, COLUMNS):
-        score = S[SCALE, k] * dots[k] * unit[k]
+        score = S[Column.SCALE, k] * dots[k] * unit[k]
         sign = 1.0 if dots[k] >= 0.0 else -1.0
-        inverse[k] = 1.0 / (abs(score) + S[GAMMA, k])
-        slope[k] = 0.5 * c * ((1.0 - 2.0 * S[ETA, k]) * sign - y) * inverse[k]
-        S[LINEAR, k] += slope[k] * score
+        inverse[k] = 1.0 / (abs(score) + S[Column.GAMMA, k])
+        slope[k] = 0.5 * c * ((1.0 - 2.0 * S[Column.ETA, k]) * sign - y) * inverse[k]
+        S[Column.LINEAR, k] += slope[k] * score
         b[k] = -slope[k] * unit[k]
     for k in range(DIAGONAL, COLUMNS):
-        S[SQUARES, k] += slope[k] * slope[k] * length[k] * length[k]
-        S[NORM2, k] = max(0.0, S[NORM2, k] + b[k] * (2.0 * dots[k] + b[k] * square[k]))
-        S[SCALE, k] = 1.0 / sqrt(max(2.0 * (S[CAP, k] * S[CAP, k] + S[SQUARES, k]), S[NORM2, k]))
+        S[Column.SQUARES, k] += slope[k] * slope[k] * length[k] * length[k]
+        S[Column.NORM2, k] = max(0.0, S[Column.NORM2, k] + b[k] * (2.0 * dots[k] + b[k] * square[k]))
+        S[Column.SCALE, k] = 1.0 / sqrt(
+            max(2.0 * (S[Column.CAP, k] * S[Column.CAP, k] + S[Column.SQUARES, k]), S[Column.NORM2, k])
+        )
     for k in range(DIAGONAL, COLUMNS):
-        a = heavy * (S[GAMMA, k] + length[k]) * inverse[k]
-        S[SPREAD, k] += a * a
-        S[INVERSE, k] += c * inverse[k]
-        b_constant[k] = b[k] * S[CONSTANT, k]
+        a = heavy * (S[Column.GAMMA, k] + length[k]) * inverse[k]
+        S[Column.SPREAD, k] += a * a
+        S[Column.INVERSE, k] += c * inverse[k]
+        b_constant[k] = b[k] * S[Column.CONSTANT, k]
     # Last and without a loop: compiled into the loops above, or in one of its own, `exp` would slow them down.
     b[2] = _PACES[2] * damped * y / (1.0 + exp(min(700.0, y * scores[2])))
     b[3] = _PACES[3] * damped * y / (1.0 + exp(min(700.0, y * scores[3])))
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _shrink(row: Any, bias: float, q: Any, c: float, V: Any) -> None:
+def _shrink(row: Any, bias: float, q: Floats, c: float, V: Floats) -> None:
     """V_j <- V_j / (1 + c x_j^2 V_j / r) from q_j = V_j x_j, which knows features that come for the first time."""
     data, indices, start, stop, shift = row
     d, rate = V.size - 1, c / _RIDGE
@@ -230,7 +228,7 @@ def _shrink(row: Any, bias: float, q: Any, c: float, V: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _spread_out(row: Any, bias: float, x: Any) -> None:
+def _spread_out(row: Any, bias: float, x: Floats) -> None:
     """The row with its zeros and its constant in x; columns that came after x was made are left out."""
     data, indices, start, stop, shift = row
     last = np.uint64(x.size - 1)
@@ -243,7 +241,7 @@ def _spread_out(row: Any, bias: float, x: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _few_scores(x: Any, F: Any, C: Any, weight: float, z: Any, scores: Any) -> None:
+def _few_scores(x: Floats, F: Floats, C: Floats, weight: float, z: Floats, scores: Floats) -> None:
     """Scores of the full matrix's mean, its last row, and of the centred experts, whose features are left in z."""
     d = x.size - 1
     for j in range(d):
@@ -257,26 +255,26 @@ def _few_scores(x: Any, F: Any, C: Any, weight: float, z: Any, scores: Any) -> N
         fast += z[j] * C[CENTRED_SIZE - 3, j]
         middle += z[j] * C[CENTRED_SIZE - 2, j]
         slow += z[j] * C[CENTRED_SIZE - 1, j]
-    # Should the matrix lose its precision, it must not silence the others.
+    # Should the matrix lose its precision, the others must still count.
     scores[0] = max(-_LARGEST_SCORE, min(_LARGEST_SCORE, full))
     scores[1], scores[2], scores[3] = fast, middle, slow
 
 
 @njit(cache=True, error_model="numpy")
-def _few_steps(x: Any, y: float, c: float, t: Any, scores: Any, z: Any, F: Any, C: Any) -> None:
+def _few_steps(x: Floats, y: float, c: float, t: Floats, scores: Floats, z: Floats, F: Floats, C: Floats) -> None:
     """Logistic descent in the centred features, then their means and deviations; AROW with z = F x."""
     d = x.size - 1
     length = 0.0
     for j in range(d + 1):
         length += z[j] * z[j]
     # Steps fall with the root of the rows that count; an outlier moves a score no further than any other row.
-    step = sqrt(d + 1.0) / max(d + 1.0, length) / sqrt(t[WEIGHT] / c)
+    step = sqrt(d + 1.0) / max(d + 1.0, length) / sqrt(t[Total.WEIGHT] / c)
     for k in range(CENTRED):
         slope = _CENTRED_PACES[k] * step * y / (1.0 + exp(min(700.0, y * scores[1 + k])))
         for j in range(d + 1):
             C[CENTRED_SIZE - CENTRED + k, j] += slope * z[j]
     # Without a constant coordinate there is no place for the means: features are only scaled.
-    share = c / t[WEIGHT] if x[d] != 0.0 else 0.0
+    share = c / t[Total.WEIGHT] if x[d] != 0.0 else 0.0
     for j in range(d):
         away = x[j] - C[MEAN, j]
         C[MEAN, j] += away * share
@@ -285,8 +283,8 @@ def _few_steps(x: Any, y: float, c: float, t: Any, scores: Any, z: Any, F: Any, 
 
     if y * scores[0] >= 1.0:
         return
-    t[TIGHT] += 1.0
-    if t[TIGHT] > _FREE and t[TIGHT] % _EVERY != 0.0:
+    t[Total.TIGHT] += 1.0
+    if t[Total.TIGHT] > _FREE and t[Total.TIGHT] % _EVERY != 0.0:
         return
     z[:] = 0.0
     for j in range(d + 1):
@@ -300,7 +298,7 @@ def _few_steps(x: Any, y: float, c: float, t: Any, scores: Any, z: Any, F: Any, 
         reach += x[j] * z[j]
     damped = 1.0 / (max(0.0, reach) + _FULL_RIDGE / c)
     for i in range(d + 1):
-        if not damped * z[i] * z[i] <= F[i, i]:  # no variance can fall below 0: rounding has spoiled the matrix
+        if not damped * z[i] * z[i] <= F[i, i]:  # no variance can fall below 0: the matrix is lost to rounding
             F[: d + 1] = 0.0
             return
     gain = y * min(_LARGEST_HINGE, 1.0 - y * scores[0]) * damped
@@ -312,8 +310,10 @@ def _few_steps(x: Any, y: float, c: float, t: Any, scores: Any, z: Any, F: Any, 
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, answers: Any) -> int:
-    """Answer, then learn, the rows of a batch; return -1, or the place of the first row that is not sound.
+def learn_pool(
+    rows: Csr, batch: Batch, seed: np.uint64, how: Floats, state: tuple[Floats, ...], Z: Floats, answers: Floats
+) -> int:
+    """Answer, then learn, the rows of a batch; return -1, or the place of the first row that is not valid.
 
     `rows` is (data, unsigned indices, unsigned indptr). Dense rows are CSR rows that share one list of indices:
     their indptr is empty. `batch` is (count, order, y, weight) as in `learn_dense` of kernels/learning/halfspace.py.
@@ -324,9 +324,9 @@ def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, a
     data, indices, indptr = rows
     count, order, labels, weight = batch
     W, V, F, C, S, M, t = state
-    few, bias = F.size > 0, how[BIAS]
-    plain = M.shape[1] - DIAGONAL - LATE - (1 + CENTRED if few else 0)
-    late = DIAGONAL + plain
+    few, bias = F.size > 0, how[Setting.BIAS]
+    plain = M.shape[1] - DIAGONAL - RECENT - (1 + CENTRED if few else 0)
+    recent = DIAGONAL + plain
     q, x, z = np.empty(V.size), np.empty(F.shape[1]), np.empty(F.shape[1])
     dots, b, b_constant, scores = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS), np.empty(M.shape[1])
     per_column = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS)
@@ -340,38 +340,38 @@ def learn_pool(rows: Any, batch: Any, seed: Any, how: Any, state: Any, Z: Any, a
         row = data, indices, start, stop, shift
         bare, reach = _measure(row, bias, V, q)
         squares = bare, bare + bias * bias
-        if not (squares[1] < np.inf if how[UNIT] != 0.0 else squares[1] <= LONGEST_SQUARE):
+        if not (squares[1] < np.inf if how[Setting.UNIT] != 0.0 else squares[1] <= LONGEST_SQUARE):
             return n
         y, c = np.float64(labels[i]), weight[i] if weight.size > 0 else 1.0
-        heavy = c * max(how[NEGATIVE], how[POSITIVE])  # the label is not known yet
+        heavy = c * max(how[Setting.NEGATIVE], how[Setting.POSITIVE])  # the label is not known yet
         units = _unit(squares[0], how), _unit(squares[1], how)
         lengths = _length(squares[0], how), _length(squares[1], how)
         if heavy * (1.0 + lengths[1]) > _LARGEST_ROW:  # it counts for less, and nothing is proved
             c *= _LARGEST_ROW / (heavy * (1.0 + lengths[1]))
-            heavy, t[UNPROVED] = c * max(how[NEGATIVE], how[POSITIVE]), 1.0
+            heavy, t[Total.UNPROVED] = c * max(how[Setting.NEGATIVE], how[Setting.POSITIVE]), 1.0
 
         _dot(row, bias, W, dots)
         _scale(S, dots, lengths, heavy, plain, scores)
-        scores[late] = t[TREND] if bias != 0.0 else 0.0
+        scores[recent] = t[Total.TREND] if bias != 0.0 else 0.0
         if few:
             _spread_out(row, bias, x)
-            _few_scores(x, F, C, t[WEIGHT], z, scores[late + LATE :])
+            _few_scores(x, F, C, t[Total.WEIGHT], z, scores[recent + RECENT :])
         weigh(t, heavy)
-        t[LONGEST2] = max(t[LONGEST2], lengths[1] * lengths[1])
-        answers[n], vote = answer(M, t, scores, how[VOTING], seed)
+        t[Total.LONGEST2] = max(t[Total.LONGEST2], lengths[1] * lengths[1])
+        answers[n], vote = answer(M, t, scores, how[Setting.VOTING], seed)
 
-        c *= how[POSITIVE] if y > 0.0 else how[NEGATIVE]
+        c *= how[Setting.POSITIVE] if y > 0.0 else how[Setting.NEGATIVE]
         for k in range(DIAGONAL + plain):
-            S[SCALED, k] += c * S[SCALE, k]
-        judge(M, t, scores, answers[n], vote, y, c, how[VOTING])
+            S[Column.SCALED, k] += c * S[Column.SCALE, k]
+        judge(M, t, scores, answers[n], vote, y, c, how[Setting.VOTING])
         _steps(S, dots, scores, squares, units, lengths, reach, y, c, heavy, b, b_constant, per_column)
         _add(row, bias, q, b, b_constant, W)
         if Z.size > 0:
-            _add(row, bias, q, b * S[SCALED], b_constant * S[SCALED], Z)
+            _add(row, bias, q, b * S[Column.SCALED], b_constant * S[Column.SCALED], Z)
         # One visit in four, for four: variances change slowly, and divisions are what a visit costs.
-        if y * scores[0] < 1.0 and t[ROUNDS] % 4.0 == 1.0:
+        if y * scores[0] < 1.0 and t[Total.ROUNDS] % 4.0 == 1.0:
             _shrink(row, bias, q, 4.0 * c, V)
-        t[TREND] += _LATELY * (y - t[TREND])
+        t[Total.TREND] += _LATELY * (y - t[Total.TREND])
         if few:
-            _few_steps(x, y, c, t, scores[late + LATE :], z, F, C)
+            _few_steps(x, y, c, t, scores[recent + RECENT :], z, F, C)
     return -1

@@ -22,48 +22,64 @@ Arms with equal contexts, entry by entry, have z_j = 0 and are no pair. Only the
 is lost in rounding has z2 = LEAST_Z2. If no two arms differ, nothing can be learned, and the arm is drawn uniformly.
 """
 
+from enum import IntEnum
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Csr, Flags, Floats, Integers, njit
 from massart.kernels.learning.elementary import cbrt, exp, log
-from massart.kernels.learning.mixture import coin
+
+# Each expert's own greedy arm (experts,), rates of exploration (experts,), m (k, experts), z2 (k, experts), p (k,).
+Memo = tuple[Integers, Floats, Floats, Floats, Floats]
 
 # The ranges of all of these are in kernels/ranking_door.py, which nothing passes that leaves them.
-# how: float64 (HOW_SIZE,), what the policy was told
-FLOOR, LOWEST, HIGHEST, HORIZON, RELATIVE, PAPER, HOW_SIZE = range(7)
-# S: float64 (EXPERT_SIZE, experts)
-(
-    DELTA,  # the gap it was told
-    GAMMA,  # the margin; in units of the longest context if how[RELATIVE]
-    CAP,  # the largest gradient norm that a round so far could have had
-    SQUARES,  # the sum of squared gradient norms
-    NORM2,  # |T|^2
-    SCALE,  # w = SCALE * T
-    KEPT,  # sum of (1 - q) #{j: z_j is not 0} / k: times Delta, the lift guaranteed before regret
-    LIFT,  # sum of the estimated lifts of its greedy arms
-    LIFT2,  # sum of their squares
-    DRIFT,  # sum of <g, w - w'>, w the weights of the choice and w' those when its reward came
-    FIRST,  # the first CAP that was not 0
-    VARIANCE,  # Theorem 17(c), one expert only: the sum of the bounds v on the variance of a round
-    REACH,  # and the largest of the bounds c on how far a round may lie above its mean
-    EXPERT_SIZE,
-) = range(14)
-# t: float64 (TOTAL_SIZE,)
-(
-    CHOICES,  # rounds in which an arm was chosen: the number of the next coin
-    ROUNDS,  # rounds learned
-    REWARD,  # sum of rewards
-    BASELINE,  # their mean, the middle of the range counted once
-    LONGEST,  # the largest norm of a context
-    SPREAD,  # sum of the variances of the experts' estimated rewards under their shares
-    SEEN,  # sum of the estimated lifts of the arms played
-    SEEN2,  # sum of their squares
-    LARGEST,  # the largest of them in size
-    TOTAL_SIZE,
-) = range(10)
+
+
+class Setting(IntEnum):
+    """Places in `how`, float64: the parameters of a policy."""
+
+    FLOOR = 0
+    LOWEST = 1
+    HIGHEST = 2
+    HORIZON = 3
+    RELATIVE = 4
+    PAPER = 5
+
+
+class Expert(IntEnum):
+    """Rows of `S`, float64 with one column per expert."""
+
+    DELTA = 0  # its gap
+    GAMMA = 1  # the margin; in units of the longest context if how[Setting.RELATIVE]
+    CAP = 2  # the largest gradient norm that a round so far could have had
+    SQUARES = 3  # the sum of squared gradient norms
+    NORM2 = 4  # |T|^2
+    SCALE = 5  # w = SCALE * T
+    KEPT = 6  # sum of (1 - q) #{j: z_j is not 0} / k: times Delta, the lift guaranteed before regret
+    LIFT = 7  # sum of the estimated lifts of its greedy arms
+    LIFT2 = 8  # sum of their squares
+    DRIFT = 9  # sum of <g, w - w'>, w the weights of the choice and w' those when its reward came
+    FIRST = 10  # the first CAP that was not 0
+    VARIANCE = 11  # Theorem 17(c), one expert only: the sum of the bounds v on the variance of a round
+    REACH = 12  # and the largest of the bounds c on how far a round may lie above its mean
+
+
+class Total(IntEnum):
+    """Places in `t`, float64: what all experts share."""
+
+    CHOICES = 0  # rounds in which an arm was chosen: the number of the next coin
+    ROUNDS = 1  # rounds learned
+    REWARD = 2  # sum of rewards
+    BASELINE = 3  # their mean, the middle of the range counted once
+    LONGEST = 4  # the largest norm of a context
+    SPREAD = 5  # sum of the variances of the experts' estimated rewards under their shares
+    SEEN = 6  # sum of the estimated lifts of the arms played
+    SEEN2 = 7  # sum of their squares
+    LARGEST = 8  # the largest of them in size
+
+
 MOST_EXPLORATION = 0.5
 # The largest |x|^2: of any context, and of one where a margin is known, which allows for rounding of 1.
 MOST_SQUARE, UNIT_SQUARE = 1e100, (1.0 + 1e-9) ** 2
@@ -74,7 +90,7 @@ LEAST_SPREAD = 1e-200  # below it, the experts' estimates are equal up to roundi
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _place(rows: Any, i: int) -> Any:
+def _place(rows: Csr, i: int) -> Any:
     """(start, stop, shift) of arm i: entries start..stop of data have the columns indices[p - shift]."""
     _, indices, indptr = rows
     if indptr.size == 0:
@@ -84,7 +100,7 @@ def _place(rows: Any, i: int) -> Any:
 
 
 @njit(cache=True, error_model="numpy")
-def look(rows: Any, k: int, T: Any, S: Any, limit: float, scores: Any, squares: Any) -> int:
+def look(rows: Csr, k: int, T: Floats, S: Floats, limit: float, scores: Floats, squares: Floats) -> int:
     """The scores (k, experts) of all arms and their squared norms.
 
     Returns -1, or the first arm that is not finite or whose squared norm is above `limit`.
@@ -104,18 +120,18 @@ def look(rows: Any, k: int, T: Any, S: Any, limit: float, scores: Any, squares: 
         if not squares[i] <= limit:
             return i
         for e in range(experts):
-            scores[i, e] *= S[SCALE, e]
+            scores[i, e] *= S[Expert.SCALE, e]
     return -1
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def square_limit(how: Any) -> float:
+def square_limit(how: Floats) -> float:
     """The largest |x|^2 of a context: a margin that is known is meant for norms of at most 1."""
-    return MOST_SQUARE if how[RELATIVE] != 0.0 else UNIT_SQUARE
+    return MOST_SQUARE if how[Setting.RELATIVE] != 0.0 else UNIT_SQUARE
 
 
 @njit(cache=True, error_model="numpy")
-def _distances(rows: Any, k: int, a: int, squares: Any, scratch: Any, z2: Any) -> None:
+def _distances(rows: Csr, k: int, a: int, squares: Floats, scratch: Floats, z2: Floats) -> None:
     """|x_a - x_j|^2 for all j, 0 only if x_j equals x_a; sparse by a copy of x_a in `scratch`, which is left zero."""
     data, indices, indptr = rows
     if indptr.size == 0:
@@ -145,7 +161,7 @@ def _distances(rows: Any, k: int, a: int, squares: Any, scratch: Any, z2: Any) -
 
 
 @njit(cache=True, error_model="numpy")
-def _dense_distances(data: Any, d: int, k: int, a: int, z2: Any) -> None:
+def _dense_distances(data: Floats, d: int, k: int, a: int, z2: Floats) -> None:
     own = data[a * d : a * d + d]
     for j in range(k):
         other, total = data[j * d : j * d + d], 0.0
@@ -159,12 +175,12 @@ def _dense_distances(data: Any, d: int, k: int, a: int, z2: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def share(S: Any, t: Any, shares: Any) -> None:
+def share(S: Floats, t: Floats, shares: Floats) -> None:
     """Exponential weights on estimated lifts, at the rate sqrt(ln N / their variance so far)."""
-    experts, best, total = S.shape[1], S[LIFT].max(), 0.0
-    rate = sqrt(log(float(experts)) / t[SPREAD]) if t[SPREAD] > LEAST_SPREAD else 0.0
+    experts, best, total = S.shape[1], S[Expert.LIFT].max(), 0.0
+    rate = sqrt(log(float(experts)) / t[Total.SPREAD]) if t[Total.SPREAD] > LEAST_SPREAD else 0.0
     for e in range(experts):
-        shares[e] = exp(rate * (S[LIFT, e] - best))
+        shares[e] = exp(rate * (S[Expert.LIFT, e] - best))
         total += shares[e]
     for e in range(experts):
         shares[e] /= total
@@ -172,8 +188,9 @@ def share(S: Any, t: Any, shares: Any) -> None:
 
 @njit(cache=True, error_model="numpy")
 def plan(
-    rows: Any, allowed: Any, how: Any, S: Any, t: Any, shares: Any, scores: Any, squares: Any, scratch: Any, memo: Any
-) -> None:
+    rows: Csr, allowed: Flags, how: Floats, S: Floats, t: Floats, shares: Floats, scores: Floats, squares: Floats,
+    scratch: Floats, memo: Memo,
+) -> None:  # fmt: skip
     """What each expert would do: its greedy arm, rate of exploration and pair margins; and the probabilities p.
 
     `memo` is (arms (experts,), rates (experts,), m (k, experts), z2 (k, experts), p (k,)), all filled here. Arms that
@@ -185,9 +202,9 @@ def plan(
     for i in range(k):
         p[i] = 0.0
         free += 1 if allowed[i] else 0
-    t[LONGEST] = max(t[LONGEST], sqrt(squares.max()))
-    unit = t[LONGEST] if how[RELATIVE] != 0.0 else 1.0
-    rounds = how[HORIZON] if how[HORIZON] > 0.0 else t[ROUNDS] + 1.0
+    t[Total.LONGEST] = max(t[Total.LONGEST], sqrt(squares.max()))
+    unit = t[Total.LONGEST] if how[Setting.RELATIVE] != 0.0 else 1.0
+    rounds = how[Setting.HORIZON] if how[Setting.HORIZON] > 0.0 else t[Total.ROUNDS] + 1.0
     for e in range(experts):
         a = -1
         for i in range(k):
@@ -203,7 +220,7 @@ def plan(
                 z2[j, e] = z2[j, known]
         else:
             _distances(rows, k, a, squares, scratch, z2[:, e])
-        gamma, total, apart = max(S[GAMMA, e] * unit, 1e-150), 0.0, False
+        gamma, total, apart = max(S[Expert.GAMMA, e] * unit, 1e-150), 0.0, False
         for j in range(k):
             m[j, e] = max(0.0, scores[a, e] - scores[j, e]) + gamma
             if allowed[j] and j != a:
@@ -216,21 +233,23 @@ def plan(
         else:
             # Theorem 10's rate for so many rounds, theory.exploration_rate; Theorem 11 lowers it where little can be
             # learned: |z| <= 2 * longest.
-            width = how[HIGHEST] - how[LOWEST]
-            reach = sqrt(2.0 * free / (free - 1.0)) * width / (2.0 * gamma / unit * S[DELTA, e] * sqrt(rounds))
+            width = how[Setting.HIGHEST] - how[Setting.LOWEST]
+            reach = sqrt(2.0 * free / (free - 1.0)) * width / (2.0 * gamma / unit * S[Expert.DELTA, e] * sqrt(rounds))
             root = cbrt(reach)
             most = min(MOST_EXPLORATION, root * root)
-            longest = max(t[LONGEST] if how[RELATIVE] != 0.0 else 1.0, 1e-150)
+            longest = max(t[Total.LONGEST] if how[Setting.RELATIVE] != 0.0 else 1.0, 1e-150)
             rate = most * gamma / longest * sqrt(total / (4.0 * (free - 1.0)))
-            rates[e] = min(1.0, max(how[FLOOR], rate, LEAST_RATE))
+            rates[e] = min(1.0, max(how[Setting.FLOOR], rate, LEAST_RATE))
         for i in range(k):
             if allowed[i]:
                 p[i] += shares[e] * ((1.0 - rates[e]) * (1.0 if i == a else 0.0) + rates[e] / free)
 
 
 @njit(cache=True, error_model="numpy")
-def estimate(arm: int, reward: float, baseline: float, p: Any, allowed: Any, arms: Any, shares: Any, S: Any, t: Any,
-             estimates: Any) -> None:  # fmt: skip
+def estimate(
+    arm: int, reward: float, baseline: float, p: Floats, allowed: Flags, arms: Integers, shares: Floats, S: Floats,
+    t: Floats, estimates: Floats,
+) -> None:  # fmt: skip
     """Estimated rewards of all arms above the baseline, from one; and what they say about lifts."""
     free = 0
     for i in range(p.size):
@@ -240,23 +259,24 @@ def estimate(arm: int, reward: float, baseline: float, p: Any, allowed: Any, arm
     estimates[arm] = above / p[arm]
     random = estimates[arm] / free  # what a random arm is estimated to earn above the baseline
     seen = above - random
-    t[SEEN] += seen
-    t[SEEN2] += seen * seen
-    t[LARGEST] = max(t[LARGEST], abs(seen))
+    t[Total.SEEN] += seen
+    t[Total.SEEN2] += seen * seen
+    t[Total.LARGEST] = max(t[Total.LARGEST], abs(seen))
     mean, square = 0.0, 0.0
     for e in range(arms.size):
         lift = estimates[arms[e]] - random
-        S[LIFT, e] += lift
-        S[LIFT2, e] += lift * lift
+        S[Expert.LIFT, e] += lift
+        S[Expert.LIFT2, e] += lift * lift
         mean += shares[e] * lift
         square += shares[e] * lift * lift
-    t[SPREAD] += max(0.0, square - mean * mean)
+    t[Total.SPREAD] += max(0.0, square - mean * mean)
 
 
 @njit(cache=True, error_model="numpy")
 def _weigh(
-    allowed: Any, free: int, estimates: Any, memo: Any, width: float, full: bool, S: Any, coefficients: Any, e: int
-) -> None:
+    allowed: Flags, free: int, estimates: Floats, memo: Memo, width: float, full: bool, S: Floats,
+    coefficients: Floats, e: int,
+) -> None:  # fmt: skip
     """Expert e's coefficients of the contexts in g, and what its certificate needs of the round: Theorem 17."""
     arms, rates, m, z2, p = memo
     a, keep = arms[e], (1.0 - rates[e]) / free
@@ -274,7 +294,7 @@ def _weigh(
                     reach = sqrt(z2[j, e]) * inverse
                     sure += reach
                     most = max(most, reach * chance)
-                    c = keep * (S[DELTA, e] - (estimates[a] - estimates[j])) * inverse
+                    c = keep * (S[Expert.DELTA, e] - (estimates[a] - estimates[j])) * inverse
                     along += c * (m[j, e] - m[a, e])
                     coefficients[a, e] += c
                     coefficients[j, e] = -c
@@ -285,24 +305,25 @@ def _weigh(
                     height, mean = max(height, part * chance), mean + part
                     variance += part * part * chance
     chance = 1.0 / max(p[a], 1e-300)
-    cap = keep * (S[DELTA, e] * sure + width * max(sure * chance, most))
+    cap = keep * (S[Expert.DELTA, e] * sure + width * max(sure * chance, most))
     if full:
-        cap = keep * 2.0 * (free - 1) * (S[DELTA, e] + width) / m[a, e]
+        cap = keep * 2.0 * (free - 1) * (S[Expert.DELTA, e] + width) / m[a, e]
     elif S.shape[1] == 1:
         part = abs(1.0 / free - p[a]) + keep * bound
-        S[VARIANCE, e] += width * width * (variance + part * part * chance)
-        S[REACH, e] = max(S[REACH, e], width * (max(height, part * chance) + mean + part))
-    if S[CAP, e] == 0.0:
-        S[FIRST, e] = cap
-    S[CAP, e] = max(S[CAP, e], cap)
-    S[KEPT, e] += (1.0 - rates[e]) * pairs / free
-    S[DRIFT, e] += along  # <g, w> of the choice; that of now is taken off below
+        S[Expert.VARIANCE, e] += width * width * (variance + part * part * chance)
+        S[Expert.REACH, e] = max(S[Expert.REACH, e], width * (max(height, part * chance) + mean + part))
+    if S[Expert.CAP, e] == 0.0:
+        S[Expert.FIRST, e] = cap
+    S[Expert.CAP, e] = max(S[Expert.CAP, e], cap)
+    S[Expert.KEPT, e] += (1.0 - rates[e]) * pairs / free
+    S[Expert.DRIFT, e] += along  # <g, w> of the choice; that of now is taken off below
 
 
 @njit(cache=True, error_model="numpy")
 def teach(
-    rows: Any, allowed: Any, estimates: Any, memo: Any, width: float, full: bool, T: Any, S: Any, scratch: Any
-) -> None:
+    rows: Csr, allowed: Flags, estimates: Floats, memo: Memo, width: float, full: bool, T: Floats, S: Floats,
+    scratch: Floats,
+) -> None:  # fmt: skip
     """One FTRL step of every expert from estimated rewards r_i' less the baseline, (k,).
 
     `width` is the largest |r - b| that could have been seen, so that the caps cover the round before its reward; with
@@ -335,60 +356,18 @@ def teach(
                     square += g * g
                     T[j, e] -= g
                     scratch[j, e] = 0.0
-        S[DRIFT, e] -= S[SCALE, e] * inner
-        S[CAP, e] = max(S[CAP, e], sqrt(square))  # above it by rounding only
-        S[SQUARES, e] += square
-        S[NORM2, e] = max(0.0, S[NORM2, e] - 2.0 * inner + square)
-        S[SCALE, e] = 1.0 / sqrt(max(2.0 * (S[CAP, e] * S[CAP, e] + S[SQUARES, e]), S[NORM2, e], 1e-300))
+        S[Expert.DRIFT, e] -= S[Expert.SCALE, e] * inner
+        S[Expert.CAP, e] = max(S[Expert.CAP, e], sqrt(square))  # above it by rounding only
+        S[Expert.SQUARES, e] += square
+        S[Expert.NORM2, e] = max(0.0, S[Expert.NORM2, e] - 2.0 * inner + square)
+        S[Expert.SCALE, e] = 1.0 / sqrt(
+            max(2.0 * (S[Expert.CAP, e] * S[Expert.CAP, e] + S[Expert.SQUARES, e]), S[Expert.NORM2, e], 1e-300)
+        )
 
 
 @njit(cache=True, error_model="numpy")
-def draw(p: Any, toss: float) -> int:
-    """The arm at which the running sum of p passes the coin; never one with p = 0."""
-    arm = -1
-    for i in range(p.size):
-        if p[i] > 0.0:
-            arm = i
-            if toss < p[i]:
-                break
-            toss -= p[i]
-    return arm
-
-
-@njit(cache=True, error_model="numpy")
-def remember(reward: float, t: Any) -> None:
+def remember(reward: float, t: Floats) -> None:
     """Count a reward; the baseline is the mean of those before."""
-    t[ROUNDS] += 1.0
-    t[REWARD] += reward
-    t[BASELINE] += (reward - t[BASELINE]) / (t[ROUNDS] + 1.0)
-
-
-@njit(cache=True, error_model="numpy")
-def play(contexts: Any, rewards: Any, seed: Any, how: Any, T: Any, S: Any, t: Any, arms: Any, chances: Any) -> int:
-    """Choose and learn n rounds of a simulation, contexts (n, k, d) and the rewards (n, k) of all arms.
-
-    `arms[n]` becomes the arm played, `chances[n]` its probability. The same numbers as one round at a time. Returns -1,
-    or the round in which a context is not finite; whether a known margin allows the norms is for the caller to look.
-    """
-    n, k, d = contexts.shape
-    experts = S.shape[1]
-    every = np.arange(d).astype(np.uint64)
-    allowed = np.ones(k, np.bool_)
-    scores, squares, estimates, shares = np.empty((k, experts)), np.empty(k), np.empty(k), np.empty(experts)
-    scratch, board = np.zeros(d), np.zeros((d, experts))
-    memo = (np.empty(experts, np.int64), np.empty(experts), np.empty((k, experts)), np.empty((k, experts)), np.empty(k))
-    for r in range(n):
-        rows = (contexts[r].reshape(-1), every, every[:0])
-        if look(rows, k, T, S, MOST_SQUARE, scores, squares) >= 0:
-            return r
-        share(S, t, shares)
-        plan(rows, allowed, how, S, t, shares, scores, squares, scratch, memo)
-        arm = draw(memo[4], coin(seed, t[CHOICES]))
-        t[CHOICES] += 1.0
-        reward, baseline = rewards[r, arm], t[BASELINE]
-        estimate(arm, reward, baseline, memo[4], allowed, memo[0], shares, S, t, estimates)
-        width = max(how[HIGHEST] - baseline, baseline - how[LOWEST])
-        teach(rows, allowed, estimates, memo, width, False, T, S, board)
-        remember(reward, t)
-        arms[r], chances[r] = arm, memo[4][arm]
-    return -1
+    t[Total.ROUNDS] += 1.0
+    t[Total.REWARD] += reward
+    t[Total.BASELINE] += (reward - t[Total.BASELINE]) / (t[Total.ROUNDS] + 1.0)

@@ -1,4 +1,6 @@
-"""A choice in one call and a reward in one call; what travels between them is one block of numbers.
+"""Whole rounds: a choice, the reward of a choice, a simulation of both; for both updates.
+
+What travels from a choice to its reward is one block of numbers:
 
     block   float64 (HEAD + 3 experts + 2 k + 2 k experts,), what choosing wrote and learning reads, in this order:
 
@@ -17,19 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Csr, Flags, Floats, Integers, njit
 from massart.kernels.learning import paper_ranking as paper
 from massart.kernels.learning import ranking
-from massart.kernels.learning.mixture import coin
+from massart.kernels.learning.elementary import coin, draw
+from massart.kernels.learning.ranking import Memo, Setting, Total
 
 ARM, GREEDY, BASE, HEAD = range(4)
-CHOICES, BASELINE, LOWEST, HIGHEST = ranking.CHOICES, ranking.BASELINE, ranking.LOWEST, ranking.HIGHEST
-
-_look, _share, _limit = ranking.look, ranking.share, ranking.square_limit
-_plan, _estimate, _teach, _remember, _draw = (
-    ranking.plan, ranking.estimate, ranking.teach, ranking.remember, ranking.draw)  # fmt: skip
-_paper_plan, _paper_estimate, _paper_teach, _paper_remember, _flip = (
-    paper.plan, paper.estimate, paper.teach, paper.remember, paper.flip)  # fmt: skip
 
 
 def block_size(arms: int, experts: int) -> int:
@@ -42,7 +38,7 @@ def block_size(arms: int, experts: int) -> int:
 
 
 @njit(cache=True, error_model="numpy")
-def parts(block: Any, k: int, experts: int) -> Any:
+def parts(block: Floats, k: int, experts: int) -> Any:
     """(shares, arms, rates, p, allowed, m, z2) of a block, where they lie."""
     a = HEAD + 3 * experts
     b = a + 2 * k
@@ -59,7 +55,7 @@ def parts(block: Any, k: int, experts: int) -> Any:
 
 
 @njit(cache=True, error_model="numpy")
-def _note(block: Any, arm: int, baseline: float, own: Any, allowed: Any) -> None:
+def _note(block: Floats, arm: int, baseline: float, own: Integers, allowed: Flags) -> None:
     """Complete a block: what the plan has not filled in."""
     k, experts = allowed.size, own.size
     _, arms, _, p, free, _, _ = parts(block, k, experts)
@@ -73,7 +69,7 @@ def _note(block: Any, arm: int, baseline: float, own: Any, allowed: Any) -> None
 
 
 @njit(cache=True, error_model="numpy")
-def _whole(floats: Any) -> Any:
+def _whole(floats: Floats) -> Any:
     """Arms as numbers to index with."""
     numbers = np.empty(floats.size, np.int64)
     for e in range(floats.size):
@@ -81,57 +77,88 @@ def _whole(floats: Any) -> Any:
     return numbers
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def _choose(
+    rows: Csr, allowed: Flags, seed: np.uint64, how: Floats, S: Floats, t: Floats, scores: Floats, squares: Floats,
+    shares: Floats, scratch: Floats, memo: Memo,
+) -> int:  # fmt: skip
+    """Choose one of the arms that were looked at; `shares` and `memo` are filled."""
+    toss = coin(seed, t[Total.CHOICES])
+    t[Total.CHOICES] += 1.0
+    if how[Setting.PAPER] != 0.0:
+        shares[0] = 1.0
+        paper.plan(rows, allowed, how, S, t, scores, squares, scratch, memo)
+        return paper.flip(allowed, memo, toss)
+    ranking.share(S, t, shares)
+    ranking.plan(rows, allowed, how, S, t, shares, scores, squares, scratch, memo)
+    return draw(memo[4], toss)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _learn(
+    rows: Csr, allowed: Flags, arm: int, reward: float, baseline: float, how: Floats, T: Floats, S: Floats, t: Floats,
+    shares: Floats, memo: Memo, estimates: Floats, board: Floats,
+) -> None:  # fmt: skip
+    """Learn the reward of the arm that was played."""
+    if how[Setting.PAPER] != 0.0:
+        paper.estimate(arm, reward, baseline, memo[4], allowed, memo[0], S, t, estimates)
+        paper.teach(rows, allowed, estimates, memo, T, S, board)
+        paper.remember(reward, t)
+    else:
+        ranking.estimate(arm, reward, baseline, memo[4], allowed, memo[0], shares, S, t, estimates)
+        width = max(how[Setting.HIGHEST] - baseline, baseline - how[Setting.LOWEST])
+        ranking.teach(rows, allowed, estimates, memo, width, False, T, S, board)
+        ranking.remember(reward, t)
+
+
 @njit(cache=True, error_model="numpy")
-def decide(rows: Any, allowed: Any, seed: Any, how: Any, T: Any, S: Any, t: Any, block: Any) -> int:
+def decide(
+    rows: Csr, allowed: Flags, seed: np.uint64, how: Floats, T: Floats, S: Floats, t: Floats, block: Floats
+) -> int:
     """One choice: the arm, or -1 - i if the context of arm i is not finite or too long. `block` is filled."""
     k, experts = allowed.size, S.shape[1]
     shares, _, rates, p, _, m, z2 = parts(block, k, experts)
     scores, squares, own = np.empty((k, experts)), np.empty(k), np.empty(experts, np.int64)
-    bad = _look(rows, k, T, S, _limit(how), scores, squares)
+    bad = ranking.look(rows, k, T, S, ranking.square_limit(how), scores, squares)
     if bad >= 0:
         return -1 - bad
-    _share(S, t, shares)
-    _plan(rows, allowed, how, S, t, shares, scores, squares, np.zeros(T.shape[0]), (own, rates, m, z2, p))
-    arm = _draw(p, coin(seed, t[CHOICES]))
-    t[CHOICES] += 1.0
-    _note(block, arm, t[BASELINE], own, allowed)
+    memo = own, rates, m, z2, p
+    arm = _choose(rows, allowed, seed, how, S, t, scores, squares, shares, np.zeros(T.shape[0]), memo)
+    _note(block, arm, t[Total.BASELINE], own, allowed)
     return arm
 
 
 @njit(cache=True, error_model="numpy")
-def absorb(rows: Any, reward: float, k: int, how: Any, T: Any, S: Any, t: Any, block: Any) -> None:
+def absorb(rows: Csr, reward: float, k: int, how: Floats, T: Floats, S: Floats, t: Floats, block: Floats) -> None:
     """One reward of the choice that filled the block."""
     shares, arms, rates, p, free, m, z2 = parts(block, k, S.shape[1])
-    own, allowed, estimates, baseline = _whole(arms), free > 0.0, np.empty(k), block[BASE]
-    _estimate(np.int64(block[ARM]), reward, baseline, p, allowed, own, shares, S, t, estimates)
-    width = max(how[HIGHEST] - baseline, baseline - how[LOWEST])
-    _teach(rows, allowed, estimates, (own, rates, m, z2, p), width, False, T, S, np.zeros(T.shape))
-    _remember(reward, t)
+    memo = _whole(arms), rates, m, z2, p
+    arm, baseline, allowed = np.int64(block[ARM]), block[BASE], free > 0.0
+    _learn(rows, allowed, arm, reward, baseline, how, T, S, t, shares, memo, np.empty(k), np.zeros(T.shape))
 
 
 @njit(cache=True, error_model="numpy")
-def paper_decide(rows: Any, allowed: Any, seed: Any, how: Any, T: Any, S: Any, t: Any, block: Any) -> int:
-    """`decide` of Algorithm 3."""
-    k, experts = allowed.size, S.shape[1]
-    shares, _, rates, p, _, m, z2 = parts(block, k, experts)
-    scores, squares, own = np.empty((k, experts)), np.empty(k), np.empty(experts, np.int64)
-    bad = _look(rows, k, T, S, _limit(how), scores, squares)
-    if bad >= 0:
-        return -1 - bad
-    shares[0] = 1.0
-    memo = (own, rates, m, z2, p)
-    _paper_plan(rows, allowed, how, S, t, shares, scores, squares, np.zeros(T.shape[0]), memo)
-    arm = _flip(allowed, memo, coin(seed, t[CHOICES]))
-    t[CHOICES] += 1.0
-    _note(block, arm, t[BASELINE], own, allowed)
-    return arm
+def play(
+    contexts: Floats, rewards: Floats, seed: np.uint64, how: Floats, T: Floats, S: Floats, t: Floats, arms: Integers,
+    chances: Floats,
+) -> int:  # fmt: skip
+    """Choose and learn n rounds of a simulation, contexts (n, k, d) and the rewards (n, k) of all arms.
 
-
-@njit(cache=True, error_model="numpy")
-def paper_absorb(rows: Any, reward: float, k: int, how: Any, T: Any, S: Any, t: Any, block: Any) -> None:
-    """`absorb` of Algorithm 3."""
-    shares, arms, rates, p, free, m, z2 = parts(block, k, S.shape[1])
-    own, allowed, estimates = _whole(arms), free > 0.0, np.empty(k)
-    _paper_estimate(np.int64(block[ARM]), reward, block[BASE], p, allowed, own, shares, S, t, estimates)
-    _paper_teach(rows, allowed, estimates, (own, rates, m, z2, p), 0.0, False, T, S, np.zeros(T.shape))
-    _paper_remember(reward, t)
+    `arms[n]` becomes the arm played, `chances[n]` its probability. The same numbers as one round at a time. Returns -1,
+    or the round in which a context is not finite; the caller checks the norms that a known margin allows.
+    """
+    n, k, d = contexts.shape
+    experts = S.shape[1]
+    every = np.arange(d).astype(np.uint64)
+    allowed = np.ones(k, np.bool_)
+    scores, squares, estimates, shares = np.empty((k, experts)), np.empty(k), np.empty(k), np.empty(experts)
+    scratch, board = np.zeros(d), np.zeros((d, experts))
+    memo = (np.empty(experts, np.int64), np.empty(experts), np.empty((k, experts)), np.empty((k, experts)), np.empty(k))
+    for r in range(n):
+        rows = (contexts[r].reshape(-1), every, every[:0])
+        if ranking.look(rows, k, T, S, ranking.MOST_SQUARE, scores, squares) >= 0:
+            return r
+        arm = _choose(rows, allowed, seed, how, S, t, scores, squares, shares, scratch, memo)
+        _learn(rows, allowed, arm, rewards[r, arm], t[Total.BASELINE], how, T, S, t, shares, memo, estimates, board)
+        arms[r], chances[r] = arm, memo[4][arm]
+    return -1

@@ -1,15 +1,15 @@
 """CSV text to CSR rows, by a plan that says what each column is; `csv_fields` has the grammar.
 
-A record with a flaw gives no row. What is wrong with the record comes before what is wrong in a field: a quote that is
-not closed, then a NUL byte, then the number of fields, then the first field with a flaw.
+A record with an error gives no row. What is wrong with the record comes before what is wrong in a field: a quote that
+is not closed, then a NUL byte, then the number of fields, then the first field with an error.
 """
 
 from typing import Any
 
 import numpy as np
 
-from massart.kernels.compiling import njit
-from massart.kernels.parsing import row_errors as flaw
+from massart.kernels.compiling import Bytes, njit
+from massart.kernels.parsing import row_errors as codes
 from massart.kernels.parsing.csv_fields import (
     DOUBLED,
     LONGEST_QUOTED,
@@ -25,9 +25,10 @@ from massart.kernels.parsing.csv_fields import (
     skip_blank_line,
     unescape,
 )
+from massart.kernels.parsing.hashing import name_hash, vw_hash
 from massart.kernels.parsing.merge_duplicates import TABLE, merge_row
-from massart.kernels.parsing.murmur import short_murmur3, vw_hash
 from massart.kernels.parsing.numbers import NOT_FINITE, OK, parse_number, scan_number
+from massart.kernels.parsing.svmlight import label_sign
 
 # What a column is; the last two are numbers as people write them, with a decimal point or a decimal comma.
 LEFT_OUT, LABEL, WEIGHT, NUMBER, CATEGORY, WITH_POINT, WITH_COMMA = range(7)
@@ -37,7 +38,7 @@ _ZERO, _PLUS, _MINUS, _COMMA, _POINT = (np.uint8(ord(c)) for c in "0+-,.")
 
 
 @njit(cache=True)
-def _is_same(text: Any, begin: Any, end: Any, word: Any) -> bool:
+def _is_same(text: Bytes, begin: np.uint64, end: np.uint64, word: Any) -> bool:
     if end - begin != np.uint64(word.size):
         return False
     different = np.uint8(0)
@@ -47,22 +48,14 @@ def _is_same(text: Any, begin: Any, end: Any, word: Any) -> bool:
 
 
 @njit(cache=True, inline="always")
-def _sign(value: float, labels: Any) -> Any:
-    """-1, +1, or 0 for a label that is neither; `labels` are two that mean -1 and one that means +1."""
-    if value == labels[2]:
-        return np.int8(1)
-    return np.int8(-1) if value in (labels[0], labels[1]) else np.int8(0)
-
-
-@njit(cache=True, inline="always")
 def _is_importance(value: float) -> bool:
     return value == 0.0 or 1e-50 <= value <= 1e50
 
 
 @njit(cache=True)
-def _label(text: Any, begin: Any, end: Any, labels: Any, names: Any) -> Any:
-    """(-1, +1 or 0, flaw or 0) of a label; where there are names, they are compared as text."""
-    sign, wrong = np.int8(0), flaw.CLASS
+def _label(text: Bytes, begin: np.uint64, end: np.uint64, labels: Any, names: Any) -> Any:
+    """(-1, +1 or 0, error code or 0) of a label; where there are names, they are compared as text."""
+    sign, wrong = np.int8(0), codes.CLASS
     negative, positive = names
     if positive.size > 0 or negative.size > 0:
         if _is_same(text, begin, end, positive):
@@ -70,27 +63,27 @@ def _label(text: Any, begin: Any, end: Any, labels: Any, names: Any) -> Any:
         elif _is_same(text, begin, end, negative):
             sign = np.int8(-1)
         elif is_missing(text, begin, end):
-            wrong = flaw.LABEL
+            wrong = codes.LABEL
     else:
         value, status = parse_number(text, np.int64(begin), np.int64(end))
         if status == OK:
-            sign = _sign(value, labels)
+            sign = label_sign(value, labels)
         else:
-            wrong = flaw.NOT_FINITE if status == NOT_FINITE and not is_missing(text, begin, end) else flaw.LABEL
+            wrong = codes.NOT_FINITE if status == NOT_FINITE and not is_missing(text, begin, end) else codes.LABEL
     return sign, 0 if sign != 0 else wrong
 
 
 @njit(cache=True)
-def _number(text: Any, begin: Any, end: Any) -> Any:
-    """(value, flaw or 0) of a field in a column of numbers; 0 if it is missing."""
+def _number(text: Bytes, begin: np.uint64, end: np.uint64) -> Any:
+    """(value, error code or 0) of a field in a column of numbers; 0 if it is missing."""
     value, status = parse_number(text, np.int64(begin), np.int64(end))
     if status == OK or is_missing(text, begin, end):
-        return value, flaw.TOO_LARGE if abs(value) > flaw.LARGEST else 0
-    return 0.0, flaw.NOT_FINITE if status == NOT_FINITE else flaw.NUMBER
+        return value, codes.TOO_LARGE if abs(value) > codes.LARGEST else 0
+    return 0.0, codes.NOT_FINITE if status == NOT_FINITE else codes.NUMBER
 
 
 @njit(cache=True)
-def _mark(text: Any, p: Any, end: Any) -> Any:
+def _mark(text: Bytes, p: Any, end: np.uint64) -> Any:
     """(what, bytes) of a sign at p that numbers are written with: a blank, a currency, an apostrophe, a percent."""
     first = text[p]
     if first == np.uint8(32) or first == np.uint8(9):
@@ -121,7 +114,7 @@ def _mark(text: Any, p: Any, end: Any) -> Any:
 
 
 @njit(cache=True)
-def _digits_from(text: Any, p: Any, end: Any) -> Any:
+def _digits_from(text: Bytes, p: Any, end: np.uint64) -> Any:
     """How many digits stand from p on."""
     q = p
     while q < end and text[q] - _ZERO < np.uint8(10):
@@ -130,7 +123,7 @@ def _digits_from(text: Any, p: Any, end: Any) -> Any:
 
 
 @njit(cache=True)
-def _copy(text: Any, p: Any, count: Any, out: Any, n: Any) -> Any:
+def _copy(text: Bytes, p: Any, count: Any, out: Any, n: Any) -> Any:
     """Where the next byte goes once `count` bytes from p on are in `out` from n on."""
     for k in range(count):
         out[n + k] = text[p + k]
@@ -138,8 +131,8 @@ def _copy(text: Any, p: Any, count: Any, out: Any, n: Any) -> Any:
 
 
 @njit(cache=True)
-def _prefix(text: Any, begin: Any, end: Any, decimal: Any, out: Any) -> Any:
-    """(where the digits may begin, bytes of `out`, whether it is sound): at most one sign and one currency."""
+def _prefix(text: Bytes, begin: np.uint64, end: np.uint64, decimal: np.uint8, out: Any) -> Any:
+    """(where the digits may begin, bytes of `out`, whether it is valid): at most one sign and one currency."""
     p, n, currencies = begin, np.uint64(0), 0
     while p < end and text[p] - _ZERO >= np.uint8(10) and text[p] != decimal:
         mark, size = _mark(text, p, end)
@@ -155,7 +148,7 @@ def _prefix(text: Any, begin: Any, end: Any, decimal: Any, out: Any) -> Any:
 
 
 @njit(cache=True)
-def _groups(text: Any, p: Any, end: Any, decimal: Any, out: Any, n: Any) -> Any:
+def _groups(text: Bytes, p: Any, end: np.uint64, decimal: np.uint8, out: Any, n: Any) -> Any:
     """(where the whole number ends, bytes of `out`) of a number that begins at p, with marks between its groups."""
     count, three = _digits_from(text, p, end), np.uint64(3)
     n = _copy(text, p, count, out, n)
@@ -178,7 +171,7 @@ def _groups(text: Any, p: Any, end: Any, decimal: Any, out: Any, n: Any) -> Any:
 
 
 @njit(cache=True)
-def _suffix(text: Any, p: Any, end: Any) -> bool:
+def _suffix(text: Bytes, p: Any, end: np.uint64) -> bool:
     """Whether nothing follows a number but blanks, one currency, and a percent sign at the very end."""
     currencies = 0
     while p < end:
@@ -191,7 +184,7 @@ def _suffix(text: Any, p: Any, end: Any) -> bool:
 
 
 @njit(cache=True)
-def plain_number(text: Any, begin: Any, end: Any, decimal: Any, out: Any) -> Any:
+def plain_number(text: Bytes, begin: np.uint64, end: np.uint64, decimal: np.uint8, out: Any) -> Any:
     """Bytes of `out` that are the number at text[begin:end] without its currency, groups and percent; 0 if it is none.
 
     Groups have three digits each and one and the same mark between them: an apostrophe, a blank, or the comma or point
@@ -223,15 +216,15 @@ def plain_number(text: Any, begin: Any, end: Any, decimal: Any, out: Any) -> Any
 
 
 @njit(cache=True)
-def _written(text: Any, begin: Any, end: Any, decimal: Any, out: Any) -> Any:
-    """(value, flaw or 0) of a field in a column of numbers as people write them."""
+def _written(text: Bytes, begin: np.uint64, end: np.uint64, decimal: np.uint8, out: Any) -> Any:
+    """(value, error code or 0) of a field in a column of numbers as people write them."""
     if is_missing(text, begin, end):
         return 0.0, 0
     size = plain_number(text, begin, end, decimal, out)
     if size > 0:
         return _number(out, np.uint64(0), size)
     status = parse_number(text, np.int64(begin), np.int64(end))[1]
-    return 0.0, flaw.NOT_FINITE if status == NOT_FINITE else flaw.NUMBER
+    return 0.0, codes.NOT_FINITE if status == NOT_FINITE else codes.NUMBER
 
 
 @njit(cache=True, inline="always")
@@ -243,17 +236,10 @@ def _put(entries: Any, n: Any, value: float, column: Any, slot: Any) -> Any:
     return n + ONE
 
 
-@njit(cache=True, inline="always")
-def _hash(text: Any, begin: Any, end: Any, seed: Any) -> Any:
-    """`vw_hash`, in a hurry."""
-    size = np.uint64(text.size)
-    if end - begin < np.uint64(16) and begin + np.uint64(32) <= size and text[begin] - np.uint8(48) > np.uint8(9):
-        return short_murmur3(text, begin, end, seed)
-    return vw_hash(text, begin, end, seed)
-
-
 @njit(cache=True, error_model="numpy", inline="always")
-def _numbers(text: Any, begin: Any, separator: Any, columns: Any, labels: Any, entries: Any, n: Any) -> Any:
+def _numbers(
+    text: Bytes, begin: np.uint64, separator: np.uint8, columns: Any, labels: Any, entries: Any, n: Any
+) -> Any:
     """(whether it is one, where it ends, n, -1 or +1 or 0, importance) of a record of plain numbers and empty fields.
 
     All others take `_any_record`.
@@ -271,13 +257,13 @@ def _numbers(text: Any, begin: Any, separator: Any, columns: Any, labels: Any, e
             while text[after] != separator and text[after] != NEWLINE:
                 after += ONE
             value, status = parse_number(text, np.int64(p), np.int64(after))
-            good, empty = status == OK and abs(value) <= flaw.LARGEST, False
+            good, empty = status == OK and abs(value) <= codes.LARGEST, False
         kind = kinds[field]
         if kind == NUMBER:
             if value != 0.0:
                 n = _put(entries, n, value, targets[field], slots[field])
         elif kind == LABEL:
-            sign = _sign(value, labels)
+            sign = label_sign(value, labels)
             good = good and sign != 0 and not empty
         else:
             weight = value
@@ -290,10 +276,12 @@ def _numbers(text: Any, begin: Any, separator: Any, columns: Any, labels: Any, e
 
 
 @njit(cache=True, error_model="numpy")
-def _any_record(text: Any, p: Any, separator: Any, columns: Any, how: Any, scratch: Any, entries: Any, n: Any) -> Any:
-    """(where it ends, n, -1 or +1 or 0, importance, newlines inside it, flaw) of the record at p.
+def _any_record(
+    text: Bytes, p: Any, separator: np.uint8, columns: Any, how: Any, scratch: Any, entries: Any, n: Any
+) -> Any:
+    """(where it ends, n, -1 or +1 or 0, importance, newlines inside it, error) of the record at p.
 
-    The flaw is (code or 0, field, begin, end).
+    The error is (code or 0, field, begin, end).
     """
     kinds, targets, slots = columns
     mask, labels, names, labelled = how
@@ -309,7 +297,7 @@ def _any_record(text: Any, p: Any, separator: Any, columns: Any, how: Any, scrat
         if kind != NUMBER or (text[after] != separator and text[after] != NEWLINE):
             begin, end, after, shape = field_at(text, p, size, separator)
             if shape >= OPEN:
-                code, at, a, b = flaw.QUOTE, field, after, newline_from(text, after)
+                code, at, a, b = codes.QUOTE, field, after, newline_from(text, after)
                 after = b
                 break
             if shape != PLAIN:
@@ -321,12 +309,12 @@ def _any_record(text: Any, p: Any, separator: Any, columns: Any, how: Any, scrat
                 value, wrong = _written(text, begin, end, _COMMA if kind == WITH_COMMA else _POINT, scratch)
             elif kind == WEIGHT:
                 weight, status = parse_number(text, np.int64(begin), np.int64(end))
-                wrong = 0 if status == OK and _is_importance(weight) else flaw.WEIGHT
+                wrong = 0 if status == OK and _is_importance(weight) else codes.WEIGHT
             elif kind == CATEGORY and not is_missing(text, begin, end):
                 if shape == DOUBLED:
                     column = vw_hash(scratch, np.uint64(0), unescape(text, begin, end, scratch), targets[field])
                 else:
-                    column = _hash(text, begin, end, targets[field])
+                    column = name_hash(text, begin, end, targets[field])
                 n = _put(entries, n, 1.0, column & mask, slots[field])
             elif kind == LABEL:
                 if shape == DOUBLED:
@@ -342,31 +330,31 @@ def _any_record(text: Any, p: Any, separator: Any, columns: Any, how: Any, scrat
         if text[after] == NEWLINE:
             break
         p = after + ONE
-    if field != width and code != flaw.QUOTE:
-        code, a = flaw.FIELDS, field
+    if field != width and code != codes.QUOTE:
+        code, a = codes.FIELDS, field
     return after, n, sign, weight, lines, (code, at, a, b)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def parse_csv(text: Any, separator: Any, columns: Any, how: Any, out: Any) -> Any:
-    """(rows, entries, flaws) of whole lines of text; a field that is still open at its end counts as not closed.
+def parse_csv(text: Bytes, separator: np.uint8, columns: Any, how: Any, out: Any) -> Any:
+    """(rows, entries, errors) of whole lines of text; a field that is still open at its end counts as not closed.
 
     `columns` is (kinds, targets, slots), an element per field: a number's column or the hash of a category's name, and
     its namespace. `how` is (mask, labels, names, labelled): of hashed columns, 0 where they are counted; two numbers
     that mean -1 and one that means +1; two texts in their stead, or empty ones. `out` is (y, weight, lines, indptr,
-    data, indices, spaces, flaws), with room for a row and a flaw per line and for the entries of all rows; `weight` and
-    `spaces` may be empty. A flaw is (line, code, field, begin, end), with the place of what was found, or, for FIELDS,
-    how many there are in place of `begin`.
+    data, indices, spaces, errors), with room for a row and an error per line and for the entries of all rows; `weight`
+    and `spaces` may be empty. An error is (line, code, field, begin, end), with the place of what was found, or, for
+    FIELDS, how many there are in place of `begin`.
     """
     mask, labels, names, _ = how
-    y, weights, lines, indptr, data, indices, spaces, flaws = out
+    y, weights, lines, indptr, data, indices, spaces, errors = out
     entries = (data, indices, spaces)
     cells, places = np.zeros(TABLE, np.uint64), np.empty(TABLE, np.uint32)
     scratch = np.empty(LONGEST_QUOTED, np.uint8)
     nul, plain = has_byte(text, np.uint8(0)), names[0].size == 0 and names[1].size == 0
     for kind in columns[0]:
         plain = plain and kind in (LABEL, WEIGHT, NUMBER)
-    rows, n, flawed, line = np.uint64(0), np.uint64(0), 0, 0
+    rows, n, wrong, line = np.uint64(0), np.uint64(0), 0, 0
     indptr[0] = np.uint32(0)
     p = np.uint64(0)
     while p < np.uint64(text.size):
@@ -385,14 +373,14 @@ def parse_csv(text: Any, separator: Any, columns: Any, how: Any, out: Any) -> An
         p += ONE
         code, at_line = found[0], line
         line += inside
-        if code == flaw.QUOTE:
+        if code == codes.QUOTE:
             at_line = line
         elif nul and has_byte(text[begin:p], np.uint8(0)):
-            code = flaw.NUL
+            code = codes.NUL
         if code != 0:
-            flaws[flawed, 0], flaws[flawed, 1], flaws[flawed, 2] = at_line, code, found[1]
-            flaws[flawed, 3], flaws[flawed, 4] = found[2], found[3]
-            flawed, n = flawed + 1, first
+            errors[wrong, 0], errors[wrong, 1], errors[wrong, 2] = at_line, code, found[1]
+            errors[wrong, 3], errors[wrong, 4] = found[2], found[3]
+            wrong, n = wrong + 1, first
             continue
         if mask > np.uint32(0):
             n = merge_row(data, indices, spaces, first, n, cells, places, rows + ONE)
@@ -401,4 +389,4 @@ def parse_csv(text: Any, separator: Any, columns: Any, how: Any, out: Any) -> An
             weights[rows] = weight
         rows += ONE
         indptr[rows] = np.uint32(n)
-    return np.int64(rows), np.int64(n), flawed
+    return np.int64(rows), np.int64(n), wrong

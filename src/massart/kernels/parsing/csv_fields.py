@@ -2,7 +2,7 @@
 
 Inside quotes a doubled quote is one, and separators and newlines are text. A quote counts only where a field begins;
 blanks around a field do not. The text ends with a newline, which every loop stops at, except those inside quotes, which
-are told where to stop. A quote that is not closed within LONGEST_QUOTED bytes, or is closed and followed by text, costs
+know where to stop. A quote that is not closed within LONGEST_QUOTED bytes, or is closed and followed by text, costs
 its line: reading goes on after the first newline behind it. That is decided by the bytes from the record's beginning on
 and nothing else, so that it does not matter where a file is cut into texts.
 """
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Bytes, njit
 from massart.kernels.parsing.numbers import NOT_A_NUMBER, parse_number
 
 PLAIN, QUOTED, DOUBLED, OPEN, BROKEN = range(5)  # fields; with doubled quotes; not closed so far; not closed
@@ -27,13 +27,13 @@ _NOTHING: Final = np.array(  # what stands for a missing value, and the empty fi
 
 
 @njit(cache=True, inline="always")
-def is_blank(byte: Any, separator: Any) -> bool:
+def is_blank(byte: np.uint8, separator: np.uint8) -> bool:
     """Whether it is a space, or a tab that separates nothing."""
     return byte == SPACE or (byte == TAB and separator != TAB)
 
 
 @njit(cache=True, inline="always")
-def newline_from(text: Any, p: Any) -> Any:
+def newline_from(text: Bytes, p: Any) -> Any:
     """Where the first newline from p on is."""
     while text[p] != NEWLINE:
         p += ONE
@@ -41,7 +41,7 @@ def newline_from(text: Any, p: Any) -> Any:
 
 
 @njit(cache=True, inline="always")
-def is_missing(text: Any, begin: Any, end: Any) -> bool:
+def is_missing(text: Bytes, begin: np.uint64, end: np.uint64) -> bool:
     """Whether text[begin:end] says that there is no value. NUL bytes count as nothing: their rows are left out."""
     if end - begin > np.uint64(4):
         return False
@@ -56,7 +56,7 @@ def is_missing(text: Any, begin: Any, end: Any) -> bool:
 
 
 @njit(cache=True)
-def _quoted_field(text: Any, opening: Any, stop: Any, separator: Any) -> Any:
+def _quoted_field(text: Bytes, opening: Any, stop: np.uint64, separator: np.uint8) -> Any:
     """`field_at` for the field whose quote is at `opening`; no byte from `stop` on is looked at."""
     begin = opening + ONE
     limit = min(stop, begin + np.uint64(LONGEST_QUOTED))
@@ -83,7 +83,7 @@ def _quoted_field(text: Any, opening: Any, stop: Any, separator: Any) -> Any:
 
 
 @njit(cache=True)
-def field_at(text: Any, p: Any, stop: Any, separator: Any) -> Any:
+def field_at(text: Bytes, p: Any, stop: np.uint64, separator: np.uint8) -> Any:
     """(begin, end, after, shape) of the field at p: what is in it, and the separator or newline behind it.
 
     No quote is looked for from `stop` on. Where the quote is not closed, the first three are the quote's place.
@@ -104,7 +104,7 @@ def field_at(text: Any, p: Any, stop: Any, separator: Any) -> Any:
 
 
 @njit(cache=True, inline="always")
-def skip_blank_line(text: Any, p: Any, separator: Any) -> Any:
+def skip_blank_line(text: Bytes, p: Any, separator: np.uint8) -> Any:
     """Where the line after this one begins if this one is blank, otherwise p."""
     q = p
     while is_blank(text[q], separator):
@@ -115,7 +115,7 @@ def skip_blank_line(text: Any, p: Any, separator: Any) -> Any:
 
 
 @njit(cache=True)
-def unescape(text: Any, begin: Any, end: Any, scratch: Any) -> Any:
+def unescape(text: Bytes, begin: np.uint64, end: np.uint64, scratch: Any) -> Any:
     """Write text[begin:end] with one quote for two to `scratch`, where there is room for LONGEST_QUOTED; its size."""
     size, p = np.uint64(0), begin
     while p < end:
@@ -126,7 +126,7 @@ def unescape(text: Any, begin: Any, end: Any, scratch: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def has_byte(text: Any, byte: Any) -> bool:
+def has_byte(text: Bytes, byte: np.uint8) -> bool:
     """Whether the byte is anywhere in the text.
 
     >>> has_byte(np.frombuffer(b"a,b", np.uint8), np.uint8(44))
@@ -139,7 +139,7 @@ def has_byte(text: Any, byte: Any) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def cut_records(text: Any, separator: Any, longest: int) -> Any:
+def cut_records(text: Bytes, separator: np.uint8, longest: int) -> Any:
     r"""(end, next): the whole records of a text of whole lines end at `end`, and reading goes on at `next`.
 
     Between the two is a record longer than `longest`, to be left out. If there is none and the text goes on, a field
@@ -170,7 +170,7 @@ def cut_records(text: Any, separator: Any, longest: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def find_fields(text: Any, separator: Any, fields: Any, records: Any) -> int:
+def find_fields(text: Bytes, separator: np.uint8, fields: Any, records: Any) -> int:
     """How many records there are in a text of whole lines, apart from broken ones and blank lines; and where.
 
     `fields` is (begins, ends, kinds), with room for a field per byte: what is in a field, and whether its quotes are

@@ -8,14 +8,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Bytes, Floats, Indices, njit
 
 TABLE: Final = 4096  # cells; rows of more than half as many entries get a table of their own
 _GOLDEN: Final = 2654435769
 
 
 @njit(cache=True, nogil=True)
-def merge_row(data: Any, indices: Any, spaces: Any, begin: Any, end: Any, cells: Any, places: Any, mark: Any) -> Any:
+def merge_row(
+    data: Floats, indices: Indices, spaces: Bytes, begin: np.uint64, end: np.uint64, cells: Any, places: Any, mark: Any
+) -> Any:
     """Merge the entries begin..end of a row in place; return the new end.
 
     `cells` (uint64, zeros at first) and `places` (uint32) have TABLE elements; `mark` is above 0 and new for every

@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Bytes, njit
 from massart.kernels.parsing.swar import digits_of, load_word, middle_number, short_number
 
 OK, NOT_A_NUMBER, NOT_FINITE = 0, 1, 2
@@ -120,7 +120,7 @@ def _times(number: Any, length: int, factor: Any, added: Any) -> int:
 
 
 @njit(cache=True)
-def _decide(text: Any, start: int, stop: int, q: int, below: float, above: float) -> float:
+def _decide(text: Bytes, start: int, stop: int, q: int, below: float, above: float) -> float:
     """Which of two neighbours is nearer to the digits of text[start:stop], from the first that is not 0, times 10^q.
 
     `q` is that of the first digit left out after _DIGITS, or of the last digit.
@@ -161,7 +161,7 @@ def _decide(text: Any, start: int, stop: int, q: int, below: float, above: float
 
 
 @njit(cache=True)
-def _is_word(text: Any, start: int, stop: int, word: Any) -> bool:
+def _is_word(text: Bytes, start: int, stop: int, word: Any) -> bool:
     """Whether text[start:stop] is a word of small letters, in any case."""
     same = stop - start == len(word)
     for k in range(len(word)):
@@ -170,7 +170,7 @@ def _is_word(text: Any, start: int, stop: int, word: Any) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def parse_number(text: Any, start: int, stop: int) -> Any:
+def parse_number(text: Bytes, start: int, stop: int) -> Any:
     """(value, OK), or (0, what is wrong), of text[start:stop], an array of bytes; the whole of it must be a number.
 
     >>> parse_number(np.frombuffer(b"-12.5e-1", np.uint8), 0, 8)
@@ -232,7 +232,7 @@ def parse_number(text: Any, start: int, stop: int) -> Any:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def scan_number(text: Any, p: Any, size: Any) -> Any:
+def scan_number(text: Bytes, p: Any, size: np.uint64) -> Any:
     """(value, where it ends) of the plain number at text[p]; it ends at p if it takes `parse_number` to read it.
 
     A plain number has no plus, no exponent, up to 7 digits before the point and up to 15 after it.
@@ -270,19 +270,19 @@ def scan_number(text: Any, p: Any, size: Any) -> Any:
 
 
 @njit(cache=True, inline="always")
-def field_number(text: Any, start: Any, stop: Any, size: Any) -> Any:
+def field_number(text: Bytes, start: np.uint64, stop: np.uint64, size: np.uint64) -> Any:
     """(value, whether it is one) of text[start:stop], if it is a plain number as `scan_number` has it."""
-    value, sound = short_number(text, start, stop, size)
-    if not sound:
-        value, sound = middle_number(text, start, stop, size)
-        if not sound:
+    value, valid = short_number(text, start, stop, size)
+    if not valid:
+        value, valid = middle_number(text, start, stop, size)
+        if not valid:
             value, end = scan_number(text, start, size)
-            sound = end == stop and start < stop
-    return value, sound
+            valid = end == stop and start < stop
+    return value, valid
 
 
 @njit(cache=True, inline="always")
-def label_number(text: Any, start: Any, size: Any) -> Any:
+def label_number(text: Bytes, start: np.uint64, size: np.uint64) -> Any:
     """`scan_number`, with a plus before it, too."""
     plus = text[start] == np.uint8(43) and text[start + np.uint64(1)] - np.uint8(48) < np.uint8(10)
     value, end = scan_number(text, start + np.uint64(plus), size)

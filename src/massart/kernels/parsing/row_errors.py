@@ -1,4 +1,4 @@
-"""What can be wrong with a line of text: the codes that the parsing kernels write, first flaw of a line only.
+"""What can be wrong with a line of text: the codes that the parsing kernels write, the first error of a line only.
 
 `massart.data.row_errors` turns them into sentences.
 """

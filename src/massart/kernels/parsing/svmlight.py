@@ -2,7 +2,7 @@
 
 A plain line, with one space between fields and short numbers, is read from the places of its blanks and colons;
 any other is read byte by byte. The text ends with a newline, which every loop stops at: nothing outside it is read,
-whatever the bytes are. A line with a flaw gives no row; its place and what is wrong with it go to `flaws`.
+whatever the bytes are. A line with an error gives no row; its place and what is wrong with it go to `errors`.
 docs/files.md has the grammar.
 """
 
@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from massart.kernels.compiling import njit
-from massart.kernels.parsing import row_errors as flaw
+from massart.kernels.compiling import Bytes, Floats, Indices, njit
+from massart.kernels.parsing import row_errors as codes
 from massart.kernels.parsing.merge_duplicates import TABLE, merge_row
 from massart.kernels.parsing.numbers import NOT_FINITE, OK, field_number, label_number, parse_number
 from massart.kernels.parsing.swar import digits_of, find_marks, load_word
@@ -28,7 +28,7 @@ _CLASS[[9, 32]] = _BLANK
 
 
 @njit(cache=True, inline="always")
-def label_sign(value: float, labels: Any) -> Any:
+def label_sign(value: float, labels: Floats) -> Any:
     """-1, +1, or 0 for a label that is neither; `labels` are two that mean -1 and one that means +1."""
     if value == labels[2]:
         return np.int8(1)
@@ -36,7 +36,7 @@ def label_sign(value: float, labels: Any) -> Any:
 
 
 @njit(cache=True)
-def find_nul(text: Any, start: Any) -> Any:
+def find_nul(text: Bytes, start: np.uint64) -> Any:
     """Where in the line from `start` on a NUL byte stands, or the line's end."""
     p = start
     while text[p] != _NEWLINE and text[p] != np.uint8(0):
@@ -45,7 +45,7 @@ def find_nul(text: Any, start: Any) -> Any:
 
 
 @njit(cache=True, inline="always")
-def _token_end(text: Any, p: Any) -> Any:
+def _token_end(text: Bytes, p: np.uint64) -> Any:
     """Where the field at p ends; a carriage return just before the newline is no part of it."""
     while _CLASS[text[p]] == 0 and not (text[p] == _RETURN and text[p + _ONE] == _NEWLINE):
         p += _ONE
@@ -53,17 +53,17 @@ def _token_end(text: Any, p: Any) -> Any:
 
 
 @njit(cache=True)
-def _number(text: Any, start: Any, stop: Any, wrong: int) -> Any:
-    """(value, flaw or 0) of a field."""
+def _number(text: Bytes, start: np.uint64, stop: np.uint64, wrong: int) -> Any:
+    """(value, error code or 0) of a field."""
     value, status = parse_number(text, np.int64(start), np.int64(stop))
     if status != OK:
-        return 0.0, flaw.NOT_FINITE if status == NOT_FINITE else wrong
+        return 0.0, codes.NOT_FINITE if status == NOT_FINITE else wrong
     return value, 0
 
 
 @njit(cache=True)
-def _index(text: Any, start: Any, stop: Any, limit: Any) -> Any:
-    """(index, where its colon stands, flaw or 0) of the field start..stop."""
+def _index(text: Bytes, start: np.uint64, stop: np.uint64, limit: np.uint64) -> Any:
+    """(index, where its colon stands, error code or 0) of the field start..stop."""
     p = start
     if text[p] == _PLUS or text[p] == _MINUS:
         p += _ONE
@@ -72,26 +72,26 @@ def _index(text: Any, start: Any, stop: Any, limit: Any) -> Any:
         index = min(index * np.uint64(10) + np.uint64(text[p] - _ZERO), limit + _ONE)
         p += _ONE
     if p in (first, stop) or text[p] != _COLON:
-        return index, p, flaw.INDEX
+        return index, p, codes.INDEX
     if text[start] == _MINUS:
-        return index, p, flaw.INDEX_NEGATIVE
+        return index, p, codes.INDEX_NEGATIVE
     if index > limit:
-        return index, p, flaw.INDEX_LARGE
-    return index, p, flaw.INDEX_ZERO if index == np.uint64(0) else 0
+        return index, p, codes.INDEX_LARGE
+    return index, p, codes.INDEX_ZERO if index == np.uint64(0) else 0
 
 
 @njit(cache=True)
-def _is_query(text: Any, start: Any, stop: Any) -> bool:
+def _is_query(text: Bytes, start: np.uint64, stop: np.uint64) -> bool:
     """Whether the field begins with "qid:"."""
-    same = stop - start >= np.uint64(4)
+    same = bool(stop - start >= np.uint64(4))
     for k in range(4):
-        same = same and text[start + np.uint64(k)] == _QUERY[k]
+        same = same and bool(text[start + np.uint64(k)] == _QUERY[k])
     return same
 
 
 @njit(cache=True)
-def _any_line(text: Any, begin: Any, how: Any, n: Any, data: Any, indices: Any) -> Any:
-    """(flaw, its place, sign, new n, whether there is a row) of the line at `begin`, whatever it looks like."""
+def _any_line(text: Bytes, begin: np.uint64, how: Any, n: np.uint64, data: Floats, indices: Indices) -> Any:
+    """(error code, its place, sign, new n, whether there is a row) of the line at `begin`, whatever it looks like."""
     mask, limit, labels, labelled = how
     p, sign = begin, np.int8(0)
     while _CLASS[text[p]] == _BLANK:
@@ -100,10 +100,10 @@ def _any_line(text: Any, begin: Any, how: Any, n: Any, data: Any, indices: Any) 
         return 0, p, sign, n, False
     nul = find_nul(text, begin)
     if text[nul] == np.uint8(0):
-        return flaw.NUL, nul, sign, n, False
+        return codes.NUL, nul, sign, n, False
     stop = _token_end(text, p)
-    value, code = _number(text, p, stop, flaw.LABEL)
-    if code == flaw.LABEL and not labelled:
+    value, code = _number(text, p, stop, codes.LABEL)
+    if code == codes.LABEL and not labelled:
         colon = p
         while colon < stop and text[colon] != _COLON:
             colon += _ONE
@@ -112,7 +112,7 @@ def _any_line(text: Any, begin: Any, how: Any, n: Any, data: Any, indices: Any) 
     elif code == 0:
         sign = label_sign(value, labels)
         if sign == 0 and labelled:
-            code = flaw.CLASS
+            code = codes.CLASS
     if code != 0:
         return code, p, sign, n, False
     p = stop
@@ -127,9 +127,9 @@ def _any_line(text: Any, begin: Any, how: Any, n: Any, data: Any, indices: Any) 
             if code != 0:
                 return code, p, sign, n, False
             p = colon + _ONE
-            value, code = _number(text, p, stop, flaw.VALUE)
-            if code == 0 and abs(value) > flaw.LARGEST:
-                code = flaw.TOO_LARGE
+            value, code = _number(text, p, stop, codes.VALUE)
+            if code == 0 and abs(value) > codes.LARGEST:
+                code = codes.TOO_LARGE
             if code != 0:
                 return code, p, sign, n, False
             if value != 0.0:
@@ -140,7 +140,9 @@ def _any_line(text: Any, begin: Any, how: Any, n: Any, data: Any, indices: Any) 
 
 
 @njit(cache=True, error_model="numpy")
-def _plain_line(text: Any, begin: Any, marked: Any, how: Any, n: Any, data: Any, indices: Any) -> Any:
+def _plain_line(
+    text: Bytes, begin: np.uint64, marked: Any, how: Any, n: np.uint64, data: Floats, indices: Indices
+) -> Any:
     """(label's sign, end, new n, marks used, whether columns ascend) of a plain line at `begin`; sign 0 if it is not.
 
     Label, then (index ":" value) with one space before each. `marked` is (places, next, how many): where the blanks
@@ -164,8 +166,8 @@ def _plain_line(text: Any, begin: Any, marked: Any, how: Any, n: Any, data: Any,
         if p + np.uint64(8) > size:
             return np.int8(0), begin, n, k, ascending
         digits, index = digits_of(load_word(text, p))
-        value, sound = field_number(text, colon + _ONE, at, size)
-        if not sound or p + digits != colon or digits == 0 or text[colon] != _COLON or index - _ONE >= limit:
+        value, valid = field_number(text, colon + _ONE, at, size)
+        if not valid or p + digits != colon or digits == 0 or text[colon] != _COLON or index - _ONE >= limit:
             return np.int8(0), begin, n, k, ascending
         k += np.uint64(2)
         column = np.int64((index - subtract) & keep)
@@ -177,17 +179,17 @@ def _plain_line(text: Any, begin: Any, marked: Any, how: Any, n: Any, data: Any,
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def parse_svmlight(text: Any, how: Any, out: Any) -> Any:
-    """(rows, entries, lines, flaws) of whole lines of text.
+def parse_svmlight(text: Bytes, how: Any, out: Any) -> Any:
+    """(rows, entries, lines, errors) of whole lines of text.
 
     `how` is (mask, limit, labels, labelled): hashed columns are index & mask, counted ones, if the mask is 0, are
-    index - 1; the limit is the largest index. `out` is (y, lines, indptr, data, indices, flaws), with
-    room for every line, for an entry per blank and one more, and for 3 numbers per flaw: line, column, code.
+    index - 1; the limit is the largest index. `out` is (y, lines, indptr, data, indices, errors), with
+    room for every line, for an entry per blank and one more, and for 3 numbers per error: line, column, code.
     """
-    y, lines, indptr, data, indices, flaws = out
+    y, lines, indptr, data, indices, errors = out
     cells, table = np.zeros(TABLE, np.uint64), np.empty(TABLE, np.uint32)
     no_spaces, places = np.empty(0, np.uint8), np.empty(MARKS, np.uint32)
-    rows, n, line, flawed = np.uint64(0), np.uint64(0), 0, 0
+    rows, n, line, wrong = np.uint64(0), np.uint64(0), 0, 0
     indptr[0] = np.uint32(0)
     size = np.uint64(text.size)
     marks, k = np.uint64(0), np.uint64(0)
@@ -202,8 +204,8 @@ def parse_svmlight(text: Any, how: Any, out: Any) -> Any:
         if not plain:
             code, p, sign, end, row = _any_line(text, begin, how, n, data, indices)
         if code != 0:
-            flaws[flawed, 0], flaws[flawed, 1], flaws[flawed, 2] = line, np.int64(p - begin) + 1, code
-            flawed += 1
+            errors[wrong, 0], errors[wrong, 1], errors[wrong, 2] = line, np.int64(p - begin) + 1, code
+            wrong += 1
         elif row:
             sorted_row = plain and ascending
             n = end if sorted_row else merge_row(data, indices, no_spaces, n, end, cells, table, rows + _ONE)
@@ -217,4 +219,4 @@ def parse_svmlight(text: Any, how: Any, out: Any) -> Any:
             k = used
         while not plain and k < marks and np.uint64(places[k]) < begin:
             k += _ONE
-    return np.int64(rows), np.int64(n), line, flawed
+    return np.int64(rows), np.int64(n), line, wrong

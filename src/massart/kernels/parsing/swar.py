@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Bytes, njit
 
 _ONE, _EIGHT = np.uint64(1), np.uint64(8)
 _SIGNED_TENS = np.array([sign * 10.0**k for sign in (1, -1) for k in range(16)])  # to divide by: no guess about signs
@@ -19,7 +19,7 @@ _WHOLE_TENS = 10 ** np.arange(9, dtype=np.uint64)
 
 
 @intrinsic
-def load_word(_: Any, text: Any, p: Any) -> Any:
+def load_word(_: Any, text: Bytes, p: Any) -> Any:
     """The bytes text[p:p + 8], the first of them lowest; they must exist: nothing is checked."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -41,7 +41,7 @@ def _trailing_zeros(_: Any, a: Any) -> Any:
 
 
 @intrinsic
-def _mark_bits(_: Any, text: Any, p: Any) -> Any:
+def _mark_bits(_: Any, text: Bytes, p: Any) -> Any:
     """A bit for each of text[p:p + 64]: whether it is below 0x21, ":" or "|"; nothing is checked."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -81,7 +81,7 @@ def digits_of(word: Any) -> Any:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def short_number(text: Any, start: Any, stop: Any, size: Any) -> Any:
+def short_number(text: Bytes, start: np.uint64, stop: np.uint64, size: np.uint64) -> Any:
     """(value, whether it is one) of text[start:stop] if that is a plain number of at most 8 bytes.
 
     Nothing here depends on what the bytes are before the value is known, so that the processor can work on several
@@ -101,13 +101,13 @@ def short_number(text: Any, start: Any, stop: Any, size: Any) -> Any:
     shift = np.uint64(64) - _EIGHT * digits
     t = t << (shift & np.uint64(63))
     others = ((t + np.uint64(0x7676767676767676)) | t) & np.uint64(0x8080808080808080)
-    sound = others == np.uint64(0) and digits - _ONE < _EIGHT
+    valid = others == np.uint64(0) and digits - _ONE < _EIGHT
     after = digits - point if point < length else np.uint64(0)
-    return np.float64(np.int64(_eight_digits(t))) / _SIGNED_TENS[after + np.uint64(16) * negative], sound
+    return np.float64(np.int64(_eight_digits(t))) / _SIGNED_TENS[after + np.uint64(16) * negative], valid
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def middle_number(text: Any, start: Any, stop: Any, size: Any) -> Any:
+def middle_number(text: Bytes, start: np.uint64, stop: np.uint64, size: np.uint64) -> Any:
     """`short_number` for 9 to 16 bytes, the point among the first 8 of them."""
     negative = np.uint64(text[start] == np.uint8(45))
     length = stop - start - negative
@@ -132,7 +132,7 @@ def middle_number(text: Any, start: Any, stop: Any, size: Any) -> Any:
 
 
 @njit(cache=True)
-def find_marks(text: Any, start: Any, places: Any) -> Any:
+def find_marks(text: Bytes, start: np.uint64, places: Any) -> Any:
     """Find the places of the bytes below 0x21, of ":" and of "|" from `start` on, in order; return how many.
 
     It stops at the end of the text, or when fewer than 64 places are left. Bytes below 0x21 other than blanks and

@@ -2,16 +2,16 @@
 
 Symbols: n rows, k columns of the matrix, m columns whose number changes from row to row.
 Missing values come as NaN and leave as 0. The kernels that fill a matrix return how many of their values are above
-`flaws.LARGEST` in size; who calls them looks for the places, as there are none in a sound file.
+`row_errors.LARGEST` in size; who calls them looks for the places, as there are none in a valid file.
 """
 
 from typing import Any
 
 import numpy as np
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Bytes, njit
+from massart.kernels.parsing.hashing import vw_hash
 from massart.kernels.parsing.merge_duplicates import TABLE, merge_row
-from massart.kernels.parsing.murmur import vw_hash
 from massart.kernels.parsing.row_errors import LARGEST
 
 __all__ = ["hash_texts", "put_block", "put_column", "put_eight_columns", "to_csr"]
@@ -67,7 +67,7 @@ def put_block(out: Any, first: Any, block: Any, chosen: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def hash_texts(text: Any, offsets: Any, seed: Any, out: Any) -> None:
+def hash_texts(text: Bytes, offsets: Any, seed: Any, out: Any) -> None:
     """The hash of every text[offsets[i]:offsets[i + 1]] to out (n,); of an empty one it is the seed."""
     for i in range(np.uint64(out.size)):
         out[i] = vw_hash(text, np.uint64(offsets[i]), np.uint64(offsets[i + np.uint64(1)]), seed)

@@ -2,24 +2,23 @@
 
 As in svmlight.py, a plain line is read from the places of its blanks, colons and bars, any other byte by
 byte; the text ends with a newline, which every loop stops at: nothing outside it is read, whatever the bytes are. A
-line with a flaw gives no row; its place and what is wrong with it go to `flaws`. docs/files.md has the grammar.
+line with an error gives no row; its place and what is wrong with it go to `errors`. docs/files.md has the grammar.
 """
 
 from typing import Any, Final
 
 import numpy as np
 
-from massart.kernels.compiling import njit
-from massart.kernels.parsing import row_errors as flaw
+from massart.kernels.compiling import Bytes, Floats, Indices, njit
+from massart.kernels.parsing import row_errors as codes
+from massart.kernels.parsing.hashing import name_hash, vw_hash
 from massart.kernels.parsing.merge_duplicates import TABLE, merge_row
-from massart.kernels.parsing.murmur import short_murmur3, vw_hash
 from massart.kernels.parsing.numbers import NOT_FINITE, OK, field_number, label_number, parse_number
 from massart.kernels.parsing.svmlight import MARKS, find_nul, label_sign
 from massart.kernels.parsing.swar import find_marks
 
 _ONE = np.uint64(1)
 _NEWLINE, _RETURN, _SPACE, _TAB, _BAR, _COLON, _QUOTE = (np.uint8(ord(c)) for c in "\n\r \t|:'")
-_ZERO = np.uint8(48)
 _END, _BLANK, _NEXT, _MARK, _MAYBE = 1, 2, 4, 8, 16
 _CLASS: Final = np.zeros(256, np.uint8)  # what a byte means in a name
 _CLASS[10] = _END
@@ -31,7 +30,7 @@ _LEAST_WEIGHT, _MOST_WEIGHT = 1e-50, 1e50
 
 
 @njit(cache=True, inline="always")
-def _run(text: Any, p: Any, stops: int) -> Any:
+def _run(text: Bytes, p: np.uint64, stops: int) -> Any:
     """The first place from p on whose byte is one of `stops`, or the line's end."""
     while True:
         kind = _CLASS[text[p]]
@@ -41,7 +40,7 @@ def _run(text: Any, p: Any, stops: int) -> Any:
 
 
 @njit(cache=True, inline="always")
-def _blanks_end(text: Any, p: Any) -> Any:
+def _blanks_end(text: Bytes, p: np.uint64) -> Any:
     """The first place from p on that is no blank."""
     while text[p] == _SPACE or text[p] == _TAB:
         p += _ONE
@@ -49,12 +48,12 @@ def _blanks_end(text: Any, p: Any) -> Any:
 
 
 @njit(cache=True)
-def _head(text: Any, begin: Any, bar: Any, labels: Any, labelled: bool) -> Any:
-    """(flaw or 0, its place, sign, weight, tag's start, tag's end) of what stands before the first bar."""
+def _head(text: Bytes, begin: np.uint64, bar: np.uint64, labels: Floats, labelled: bool) -> Any:
+    """(error code or 0, its place, sign, weight, tag's start, tag's end) of what stands before the first bar."""
     start = begin
-    for p in range(begin, bar):
-        if text[p] == _TAB:
-            start = p + _ONE
+    for q in range(begin, bar):
+        if text[q] == _TAB:
+            start = np.uint64(q) + _ONE
             break
     starts, stops, count, last = np.zeros(4, np.uint64), np.zeros(4, np.uint64), 0, bar
     last_stop, p = bar, start
@@ -75,37 +74,29 @@ def _head(text: Any, begin: Any, bar: Any, labels: Any, labelled: bool) -> Any:
         tag, tag_stop = last + (_ONE if text[last] == _QUOTE else np.uint64(0)), last_stop
         count -= 1
     if count > 3:
-        return flaw.HEAD, starts[3], np.int8(0), 1.0, tag, tag_stop
+        return codes.HEAD, starts[3], np.int8(0), 1.0, tag, tag_stop
     sign, weight = np.int8(0), 1.0
     for k in range(count):
         value, status = parse_number(text, np.int64(starts[k]), np.int64(stops[k]))
         if k == 0:
             if status != OK:
-                code = flaw.NOT_FINITE if status == NOT_FINITE else flaw.LABEL
+                code = codes.NOT_FINITE if status == NOT_FINITE else codes.LABEL
                 return code, starts[0], sign, weight, tag, tag_stop
             sign = label_sign(value, labels)
             if sign == 0 and labelled:
-                return flaw.CLASS, starts[0], sign, weight, tag, tag_stop
+                return codes.CLASS, starts[0], sign, weight, tag, tag_stop
         elif k == 1:
             weight = value
             if status != OK or not (weight == 0.0 or _LEAST_WEIGHT <= weight <= _MOST_WEIGHT):
-                return flaw.WEIGHT, starts[1], sign, 1.0, tag, tag_stop
+                return codes.WEIGHT, starts[1], sign, 1.0, tag, tag_stop
         elif status != OK:
-            return flaw.HEAD, starts[2], sign, weight, tag, tag_stop
+            return codes.HEAD, starts[2], sign, weight, tag, tag_stop
     return 0, begin, sign, weight, tag, tag_stop
 
 
-@njit(cache=True, inline="always")
-def _name_hash(text: Any, start: Any, stop: Any, seed: Any, size: Any) -> Any:
-    """`vw_hash`, in a hurry."""
-    if stop - start < np.uint64(16) and start + np.uint64(32) <= size and text[start] - _ZERO > np.uint8(9):
-        return short_murmur3(text, start, stop, seed)
-    return vw_hash(text, start, stop, seed)
-
-
 @njit(cache=True)
-def _any_feature(text: Any, start: Any, stop: Any, seed: Any, scale: float, anonymous: Any) -> Any:
-    """(flaw, its place, value, hash, end, new count of nameless ones) of a feature whose name is start..stop."""
+def _any_feature(text: Bytes, start: np.uint64, stop: np.uint64, seed: Any, scale: float, anonymous: Any) -> Any:
+    """(error code, its place, value, hash, end, new count of nameless ones) of a feature whose name is start..stop."""
     at, value = start, scale
     h = vw_hash(text, start, stop, seed) if stop > start else seed
     if text[stop] == _COLON:
@@ -113,19 +104,21 @@ def _any_feature(text: Any, start: Any, stop: Any, seed: Any, scale: float, anon
         stop = _run(text, at, _BLANK | _NEXT)
         value, status = parse_number(text, np.int64(at), np.int64(stop))
         if stop == at or status == NOT_FINITE:
-            return flaw.NO_VALUE if stop == at else flaw.NOT_FINITE, at, value, h, stop, anonymous
+            return codes.NO_VALUE if stop == at else codes.NOT_FINITE, at, value, h, stop, anonymous
         value *= scale
         if status != OK:  # text: the scale is not for it, as in Vowpal Wabbit
             value, h = 1.0, vw_hash(text, at, stop, h)
         elif nameless:
             h = np.uint32(seed + anonymous)
             anonymous += np.uint32(1)
-    return 0 if abs(value) <= flaw.LARGEST else flaw.TOO_LARGE, at, value, h, stop, anonymous
+    return 0 if abs(value) <= codes.LARGEST else codes.TOO_LARGE, at, value, h, stop, anonymous
 
 
 @njit(cache=True)
-def _any_line(text: Any, begin: Any, how: Any, n: Any, data: Any, indices: Any, spaces: Any) -> Any:
-    """(flaw, its place, whether there is a row, head, new n) of the line at `begin`, whatever it looks like.
+def _any_line(
+    text: Bytes, begin: np.uint64, how: Any, n: np.uint64, data: Floats, indices: Indices, spaces: Bytes
+) -> Any:
+    """(error code, its place, whether there is a row, head, new n) of the line at `begin`, whatever it looks like.
 
     The head is (sign, weight, tag's start, tag's end).
     """
@@ -136,10 +129,10 @@ def _any_line(text: Any, begin: Any, how: Any, n: Any, data: Any, indices: Any, 
         return 0, p, False, head, n
     nul = find_nul(text, begin)
     if text[nul] == np.uint8(0):
-        return flaw.NUL, nul, False, head, n
+        return codes.NUL, nul, False, head, n
     p = _run(text, begin, _NEXT)
     if text[p] != _BAR:
-        return flaw.NO_BAR, begin, False, head, n
+        return codes.NO_BAR, begin, False, head, n
     code, at, sign, weight, tag, tag_stop = _head(text, begin, p, labels, labelled)
     head = sign, weight, tag, tag_stop
     if code != 0:
@@ -156,7 +149,7 @@ def _any_line(text: Any, begin: Any, how: Any, n: Any, data: Any, indices: Any, 
             p = _run(text, at, _BLANK | _NEXT)
             scale, status = parse_number(text, np.int64(at), np.int64(p))
             if status != OK:
-                return flaw.SCALE, at, False, head, n
+                return codes.SCALE, at, False, head, n
         while True:
             start = _blanks_end(text, p)
             p = _run(text, start, _BLANK | _MARK | _NEXT)
@@ -174,7 +167,9 @@ def _any_line(text: Any, begin: Any, how: Any, n: Any, data: Any, indices: Any, 
 
 
 @njit(cache=True, error_model="numpy")
-def _plain_line(text: Any, begin: Any, marked: Any, how: Any, n: Any, data: Any, indices: Any, spaces: Any) -> Any:
+def _plain_line(
+    text: Bytes, begin: np.uint64, marked: Any, how: Any, n: np.uint64, data: Floats, indices: Indices, spaces: Bytes
+) -> Any:
     """(label's sign, end, new n, marks used) of a plain line at `begin`; sign 0 if it is not plain.
 
     Label, space, bar; namespaces without a scale; names alone or with a short number. `marked` is (places, next,
@@ -196,19 +191,19 @@ def _plain_line(text: Any, begin: Any, marked: Any, how: Any, n: Any, data: Any,
         k += _ONE
         seed, slot = np.uint32(0), _SPACE
         if at > start:
-            seed, slot = _name_hash(text, start, at, seed, size), text[start]
+            seed, slot = name_hash(text, start, at, seed), text[start]
         while text[at] == _SPACE and k + _ONE < marks:
             start, at = at + _ONE, np.uint64(places[k])
             k += _ONE
             if at == start:
                 continue
-            h = _name_hash(text, start, at, seed, size)
+            h = name_hash(text, start, at, seed)
             value = 1.0
             if text[at] == _COLON:
                 start, at = at + _ONE, np.uint64(places[k])
                 k += _ONE
-                value, sound = field_number(text, start, at, size)
-                if not sound:
+                value, valid = field_number(text, start, at, size)
+                if not valid:
                     return np.int8(0), begin, n, k
             data[n], indices[n] = value, h & mask
             if spaces.size > 0:
@@ -218,17 +213,17 @@ def _plain_line(text: Any, begin: Any, marked: Any, how: Any, n: Any, data: Any,
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def parse_vw(text: Any, how: Any, out: Any) -> Any:
-    """(rows, entries, lines, flaws) of whole lines of text.
+def parse_vw(text: Bytes, how: Any, out: Any) -> Any:
+    """(rows, entries, lines, errors) of whole lines of text.
 
     `how` is (mask, labels, labelled): columns are hash & mask. `out` is (y, weight, lines, indptr, data, indices,
-    spaces, tags, flaws), with room for every line, for an entry per blank and one more, and for 3 numbers per flaw:
+    spaces, tags, errors), with room for every line, for an entry per blank and one more, and for 3 numbers per error:
     line, column, code. `spaces` may be empty, and `tags`, which gets the start and the end of a row's tag.
     """
-    y, weights, lines, indptr, data, indices, spaces, tags, flaws = out
+    y, weights, lines, indptr, data, indices, spaces, tags, errors = out
     cells, table = np.zeros(TABLE, np.uint64), np.empty(TABLE, np.uint32)
     places = np.empty(MARKS, np.uint32)
-    rows, n, line, flawed = np.uint64(0), np.uint64(0), 0, 0
+    rows, n, line, wrong = np.uint64(0), np.uint64(0), 0, 0
     indptr[0] = np.uint32(0)
     size = np.uint64(text.size)
     marks, k = np.uint64(0), np.uint64(0)
@@ -245,8 +240,8 @@ def parse_vw(text: Any, how: Any, out: Any) -> Any:
             code, p, row, head, end = _any_line(text, begin, how, n, data, indices, spaces)
             sign, weight, tag, tag_stop = head
         if code != 0:
-            flaws[flawed, 0], flaws[flawed, 1], flaws[flawed, 2] = line, np.int64(p - begin) + 1, code
-            flawed += 1
+            errors[wrong, 0], errors[wrong, 1], errors[wrong, 2] = line, np.int64(p - begin) + 1, code
+            wrong += 1
         elif row:
             n = merge_row(data, indices, spaces, n, end, cells, table, rows + _ONE) if end > n + _ONE else end
             y[rows], weights[rows], lines[rows] = sign, weight, line
@@ -261,4 +256,4 @@ def parse_vw(text: Any, how: Any, out: Any) -> Any:
             k = used
         while not plain and k < marks and np.uint64(places[k]) < begin:
             k += _ONE
-    return np.int64(rows), np.int64(n), line, flawed
+    return np.int64(rows), np.int64(n), line, wrong

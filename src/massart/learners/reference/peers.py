@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.kernels.door import Rows
-from massart.kernels.learning.mixture import coin
+from massart.kernels.learning.elementary import coin
 from massart.learners.choice import Choice, Played
 from massart.learners.reference.baselines.base import RowLearner, check_width, checked_label, checked_row, checked_rows
 from massart.learners.reference.policies.base import BasePolicy, Drawn

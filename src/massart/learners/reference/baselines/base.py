@@ -181,7 +181,7 @@ class Baseline(RowLearner):
         return self._memory[1]
 
     def _counted(self) -> tuple[float, float]:
-        return self._state[kernel.ROUNDS], self._state[kernel.MISTAKES]
+        return self._state[kernel.State.ROUNDS], self._state[kernel.State.MISTAKES]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All of its state; `from_arrays` restores it bit for bit."""
@@ -198,8 +198,8 @@ class Baseline(RowLearner):
 
 def new_state(kind: float = 0.0, parameter: float = 0.0) -> NDArray[np.float64]:
     """The state of a learner that has seen nothing."""
-    state = np.zeros(kernel.STATE_SIZE)
-    state[kernel.KIND] = kind
-    state[kernel.PARAMETER] = parameter
-    state[kernel.SCALE] = 1.0
+    state = np.zeros(len(kernel.State))
+    state[kernel.State.KIND] = kind
+    state[kernel.State.PARAMETER] = parameter
+    state[kernel.State.SCALE] = 1.0
     return state

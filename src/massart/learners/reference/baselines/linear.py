@@ -33,13 +33,13 @@ class _Linear(Baseline):
 
     def _begin(self, n_features: int, parameter: float = 0.0, total: float = 0.0) -> None:
         state = new_state(self._kind, parameter)
-        state[kernel.TOTAL] = total
+        state[kernel.State.TOTAL] = total
         self._start(n_features, state, np.zeros(max(n_features, 0)))
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """(d,) the linear predictor."""
-        return np.asarray(self._state[kernel.SCALE] * self._memory[1])
+        return np.asarray(self._state[kernel.State.SCALE] * self._memory[1])
 
     @property
     def direction(self) -> NDArray[np.float64]:
@@ -129,7 +129,7 @@ class AveragedPerceptron(_Paired):
     def weights(self) -> NDArray[np.float64]:
         """(d,) the average that predicts the next row."""
         state, w, z = self._memory
-        return np.asarray(w - z / (state[kernel.ROUNDS] + 1.0))
+        return np.asarray(w - z / (state[kernel.State.ROUNDS] + 1.0))
 
 
 class PassiveAggressive(_Linear):

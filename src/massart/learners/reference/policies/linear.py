@@ -88,11 +88,11 @@ class LinearPolicy(BasePolicy):
         self._begin(dimension, reward_range)
         self._seed = uniform_stream(seed)
         low, high = self._range
-        self._state = np.zeros(kernel.STATE_SIZE)
-        self._state[kernel.KIND] = self._kind
-        self._state[kernel.PARAMETER] = parameter
-        self._state[kernel.MIDDLE] = low + 0.5 * (high - low)
-        self._state[kernel.WIDTH] = high - low
+        self._state = np.zeros(len(kernel.State))
+        self._state[kernel.State.KIND] = self._kind
+        self._state[kernel.State.PARAMETER] = parameter
+        self._state[kernel.State.MIDDLE] = low + 0.5 * (high - low)
+        self._state[kernel.State.WIDTH] = high - low
         self._weights = np.zeros(dimension + 1)
         self._inverse = np.eye(dimension + 1 if self._learns else 0) / in_range("ridge", ridge, 0.0, np.inf)
 
@@ -132,11 +132,11 @@ class LinearPolicy(BasePolicy):
         memory = [np.array(arrays[name], order="C") for name in ("state", "weights", "inverse")]
         width = memory[1].size
         square = (width, width) if cls._learns else (0, 0)
-        shapes = ((kernel.STATE_SIZE,), (max(width, 2),), square)
+        shapes = ((len(kernel.State),), (max(width, 2),), square)
         for array, shape in zip(memory, shapes, strict=True):
             if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
                 raise ValueError(f"an array of {array.dtype} of shape {array.shape}, or numbers that are not finite")
-        if memory[0][kernel.KIND] != cls._kind or not 0.0 <= memory[0][kernel.CHOICES] <= 2.0**48:
+        if memory[0][kernel.State.KIND] != cls._kind or not 0.0 <= memory[0][kernel.State.CHOICES] <= 2.0**48:
             raise ValueError("the state of another policy")
         policy._state, policy._weights, policy._inverse = memory
         policy._begin(policy._weights.size - 1, reward_range, identity)
@@ -151,12 +151,12 @@ class LinearPolicy(BasePolicy):
     @property
     def choices(self) -> int:
         """Choices made."""
-        return int(self._state[kernel.CHOICES])
+        return int(self._state[kernel.State.CHOICES])
 
     @property
     def rounds(self) -> int:
         """Rewards learned."""
-        return int(self._state[kernel.LEARNED])
+        return int(self._state[kernel.State.LEARNED])
 
 
 class Uniform(LinearPolicy):

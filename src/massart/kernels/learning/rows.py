@@ -1,20 +1,25 @@
-"""What happens to rows at the door, before any learner sees them: checks, and keys for an order of their own.
+"""Rows of a batch: checks before any learner sees them, keys for an order of their own, and scores.
 
-Values are checked by the squared norm of their row, which is not finite if one of them is not.
+Values are checked by the squared norm of their row, which is not finite if one of them is not. Only these checks allow
+the compiler to add up in another order (`fastmath`): it decides whether a row is accepted near the limit of 1e154, and
+no number that is kept. Scores are sums in the order of the columns. Columns beyond those of the weights were never seen
+in training: their weight is 0.
 """
 
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from massart.kernels.compiling import njit
+from massart.kernels.compiling import Floats, Indices, Integers, Labels, Values, njit
+from massart.kernels.learning.elementary import mix
 
 _FAST: Final = {"reassoc", "contract", "arcp", "nsz"}
 GOOD, OUT_OF_RANGE, NOT_CANONICAL, NO_LABEL = 0, 1, 2, 3
 
 
 @njit(cache=True, fastmath=_FAST)
-def check_dense(X: Any, longest: float) -> int:
+def check_dense(X: Values, longest: float) -> int:
     """The first row whose squared norm is not finite or above longest^2, or -1."""
     limit = longest * longest
     for i in range(X.shape[0]):
@@ -27,7 +32,7 @@ def check_dense(X: Any, longest: float) -> int:
 
 
 @njit(cache=True, fastmath=_FAST)
-def check_values(data: Any, indptr: Any, longest: float) -> int:
+def check_values(data: Values, indptr: Indices, longest: float) -> int:
     """`check_dense` for CSR rows."""
     limit = longest * longest
     for i in range(indptr.size - 1):
@@ -40,7 +45,7 @@ def check_values(data: Any, indptr: Any, longest: float) -> int:
 
 
 @njit(cache=True)
-def check_indices(indices: Any, indptr: Any, columns: int) -> Any:
+def check_indices(indices: Indices, indptr: Indices, columns: int) -> Any:
     """(what is wrong, first row concerned) with CSR indices: out of range, or not sorted without repeats.
 
     The last is not an error: such rows are put in order first, because a repeated index means a sum.
@@ -64,7 +69,7 @@ def check_indices(indices: Any, indptr: Any, columns: int) -> Any:
 
 
 @njit(cache=True)
-def check_batch(order: Any, y: Any, count: int) -> int:
+def check_batch(order: NDArray[np.uint64], y: Labels, count: int) -> int:
     """What is wrong with the rows to be learned: a number of no row, or a label that is neither -1 nor +1."""
     rows, outside, other = np.uint64(count), np.uint8(0), np.uint8(0)
     for t in range(order.size):
@@ -81,47 +86,39 @@ def check_batch(order: Any, y: Any, count: int) -> int:
 
 
 @njit(cache=True, inline="always")
-def _mix(h: Any) -> Any:
-    """The finaliser of SplitMix64: every bit of the answer depends on every bit of h."""
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return h ^ (h >> np.uint64(31))
-
-
-@njit(cache=True, inline="always")
 def _entry(index: Any, value: float) -> Any:
     """A key for one non-zero entry; a sum of them is a key for the row, in any order of the entries."""
-    return _mix(_mix(np.uint64(index) + np.uint64(1)) ^ np.float64(value).view(np.uint64))
+    return mix(mix(np.uint64(index) + np.uint64(1)) ^ np.float64(value).view(np.uint64))
 
 
 @njit(cache=True)
-def keys_dense(X: Any, labels: Any, seed: Any) -> Any:
+def keys_dense(X: Values, labels: Integers, seed: np.uint64) -> Any:
     """A 64-bit key per row that depends on its values, its label and the seed, not on its place."""
     keys = np.empty(X.shape[0], np.uint64)
     for i in range(X.shape[0]):
-        key = seed ^ _mix(np.uint64(labels[i]) + np.uint64(0x9E3779B97F4A7C15))
+        key = seed ^ mix(np.uint64(labels[i]) + np.uint64(0x9E3779B97F4A7C15))
         for j in range(X.shape[1]):
             if X[i, j] != 0.0:
                 key += _entry(j, X[i, j])
-        keys[i] = _mix(key)
+        keys[i] = mix(key)
     return keys
 
 
 @njit(cache=True)
-def keys_csr(data: Any, indices: Any, indptr: Any, labels: Any, seed: Any) -> Any:
+def keys_csr(data: Values, indices: Indices, indptr: Indices, labels: Integers, seed: np.uint64) -> Any:
     """`keys_dense` for CSR rows: the same key for the same row."""
     keys = np.empty(indptr.size - 1, np.uint64)
     for i in range(indptr.size - 1):
-        key = seed ^ _mix(np.uint64(labels[i]) + np.uint64(0x9E3779B97F4A7C15))
+        key = seed ^ mix(np.uint64(labels[i]) + np.uint64(0x9E3779B97F4A7C15))
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             if data[p] != 0.0:
                 key += _entry(indices[p], data[p])
-        keys[i] = _mix(key)
+        keys[i] = mix(key)
     return keys
 
 
 @njit(cache=True)
-def copy_keys(keys: Any, copies: Any) -> Any:
+def copy_keys(keys: NDArray[np.uint64], copies: Integers) -> Any:
     """(row, key) of every copy: `copies[i]` of row i, numbered on through rows of equal key.
 
     Rows must come sorted by key, so that equal rows stand together: a row given twice then has the same copies,
@@ -137,14 +134,16 @@ def copy_keys(keys: Any, copies: Any) -> Any:
             number = np.uint64(0)
         for _ in range(copies[i]):
             rows[at] = i
-            again[at] = _mix(keys[i] + number * np.uint64(0x9E3779B97F4A7C15))
+            again[at] = mix(keys[i] + number * np.uint64(0x9E3779B97F4A7C15))
             number += np.uint64(1)
             at += 1
     return rows, again
 
 
 @njit(cache=True)
-def add_squares(data: Any, indices: Any, indptr: Any, weight: Any, total: Any, present: Any) -> None:
+def add_squares(
+    data: Values, indices: Indices, indptr: Indices, weight: Floats, total: Floats, present: Floats
+) -> None:
     """Add weight * x^2 to `total`, and the weight to `present` where x^2 is not 0, for each entry of CSR rows."""
     for i in range(indptr.size - 1):
         for p in range(indptr[i], indptr[i + 1]):
@@ -152,3 +151,62 @@ def add_squares(data: Any, indices: Any, indptr: Any, weight: Any, total: Any, p
             if square != 0.0:
                 total[indices[p]] += weight[i] * square
                 present[indices[p]] += weight[i]
+
+
+@njit(cache=True, nogil=True)
+def score_csr(data: Values, indices: Indices, indptr: Indices, weights: Floats, scores: Floats) -> None:
+    """scores[i] = sum of data * weights over the entries of row i, plus the constant."""
+    width = np.uint64(weights.size - 1)
+    for i in range(indptr.size - 1):
+        total = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            column = np.uint64(indices[p])
+            if column < width:
+                total += data[p] * weights[column]
+        scores[i] = total + weights[width]
+
+
+@njit(cache=True, nogil=True)
+def score_dense(X: Values, weights: Floats, scores: Floats) -> None:
+    """The same for a matrix whose rows lie one after the other."""
+    width = min(weights.size - 1, X.shape[1])
+    for i in range(X.shape[0]):
+        total = 0.0
+        for j in range(width):
+            total += X[i, j] * weights[j]
+        scores[i] = total + weights[weights.size - 1]
+
+
+@njit(cache=True, nogil=True)
+def score_many(X: Values, W: Floats, scores: Floats) -> None:
+    """scores[i, c] += sum over j of X[i, j] W[j, c], column after column of X, as SciPy does for a sparse X.
+
+    What a product by BLAS gives in the last digit depends on the processor and on the number of threads; this does not.
+    """
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            x = np.float64(X[i, j])
+            for c in range(W.shape[1]):
+                scores[i, c] += x * W[j, c]
+
+
+@njit(cache=True, nogil=True)
+def score_many_csr(data: Values, indices: Indices, indptr: Indices, W: Floats, scores: Floats) -> None:
+    """`score_many` for CSR rows."""
+    for i in range(indptr.size - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            x, j = np.float64(data[p]), indices[p]
+            for c in range(W.shape[1]):
+                scores[i, c] += x * W[j, c]
+
+
+@njit(cache=True, nogil=True)
+def mixed(W: Floats, factors: Floats) -> Any:
+    """The sum over k of W[j, k] factors[k], for every j: in the order of k, which `@` and einsum do not guarantee."""
+    total = np.empty(W.shape[0])
+    for j in range(W.shape[0]):
+        sum_j = 0.0
+        for k in range(W.shape[1]):
+            sum_j += W[j, k] * factors[k]
+        total[j] = sum_j
+    return total
