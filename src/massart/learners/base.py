@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,8 @@ from massart.errors import InvalidParameterError
 from massart.kernels.door import NO_WEIGHT, Rows, check_labels, one_label, one_row
 from massart.learners.locking import Guarded
 
-__all__ = ["BinaryLearner", "Learner", "OnlineLearner", "check_narrower", "check_wider", "narrowed", "widened"]
+__all__ = ["NO_SCORES", "BinaryLearner", "Learner", "OnlineLearner", "check_narrower", "check_wider", "narrowed",
+           "widened"]  # fmt: skip
 
 
 @runtime_checkable
@@ -52,6 +53,9 @@ class OnlineLearner(Protocol):
         """An independent learner in the same state."""
 
 
+NO_SCORES = np.empty(0)
+
+
 class Learner(Guarded, ABC):
     """A learner of this package, of two classes or more."""
 
@@ -82,16 +86,34 @@ class Learner(Guarded, ABC):
 class BinaryLearner(Learner):
     """A learner of two classes, whose labels are -1 and +1; a score >= 0 means +1."""
 
+    _no_average: ClassVar[NDArray[np.float64]]  # the empty array of which a kernel accumulates nothing
     _scaled: bool  # whether rows are scaled to norm 1
+    _class_weight: tuple[float, float]
 
-    @abstractmethod
+    @property
+    def class_weight(self) -> tuple[float, float]:
+        """The weights of the labels -1 and +1."""
+        return self._class_weight
+
     def learn_rows(
-        self, rows: Rows, y: Any, weight: Any = NO_WEIGHT, order: Any = None, average: Any = None, scores: Any = None
+        self,
+        rows: Rows,
+        y: NDArray[np.int8],
+        weight: NDArray[np.float64] = NO_WEIGHT,
+        order: NDArray[np.uint64] | None = None,
+        average: NDArray[np.float64] | None = None,
+        scores: NDArray[np.float64] = NO_SCORES,
     ) -> None:
         """Predict, then learn, rows in the given order; all or, if one of them is invalid, none.
 
-        `average` accumulates what `summed` needs; `scores` receives the scores of the predictions.
+        `average`, made by `new_average`, accumulates what `summed` needs; `scores` receives those of the predictions.
         """
+        with self._lock:
+            self._learn(rows, y, weight, order, self._no_average if average is None else average, scores)
+
+    @abstractmethod
+    def _learn(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any, scores: Any) -> None:
+        """`learn_rows`, while the lock is held."""
 
     @classmethod
     @abstractmethod
@@ -191,11 +213,3 @@ def narrowed(array: NDArray[Any], n_features: int) -> NDArray[Any]:
     """
     array[n_features] = array[-1]
     return array[: n_features + 1]
-
-
-def padded(array: NDArray[Any], size: int, values: Any) -> NDArray[Any]:
-    """An array of a file written before its first axis grew to `size`: `values` are what the new entries become."""
-    if array.shape[0] != size - len(values):
-        return array
-    new = np.asarray(values, dtype=np.float64).reshape(len(values), *array.shape[1:])
-    return np.concatenate([array, new])
