@@ -159,7 +159,7 @@ def pool_for(world, seed, **options):
 def test_the_pool_pays_at_most_its_price(world):
     """Theorem 7 on every path, with the gap and the split really had; coins are fair, so E[M] is EXPECTED.
 
-    Draws lose 2 gaps to the best expert, the council loses a logarithm to the vote and little more to draws.
+    Draws lose 2 gaps to the best expert, Prod loses a logarithm to the vote and little more to draws.
     """
     rounds, chance = 1000, []
     for seed in range(SEEDS // 5):
