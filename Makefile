@@ -5,7 +5,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: check test fuzz test-blas soak coverage golden house lint format bench race clean
 
-# Three tiers: tests/helpers/tiers.py says how long each of them is, tests/conftest.py which tests are slow or fuzzers.
+# Three tiers: tests/helpers/tiers.py says which tests are slow, fuzzers or statistical, and how long those are.
 PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
 
 check: .venv/.peers
@@ -15,12 +15,14 @@ test: .venv/.peers
 	MASSART_TIER=test $(PYTEST) -m "not fuzz"
 
 # The fuzzers with 20,000 inputs of each kind.
+FUZZ_TESTS := $(sort $(wildcard tests/*/test_*fuzz*.py tests/laws/test_01_*.py))
+
 fuzz: .venv/.peers
-	MASSART_TIER=test $(PYTEST) -m fuzz
+	MASSART_TIER=test $(PYTEST) -m fuzz $(FUZZ_TESTS)
 
 # The fuzzers with a million inputs of each kind and all statistical tests at full length, for hours: before a release.
 soak: .venv/.peers
-	MASSART_TIER=soak MASSART_TEST_SECONDS=86400 $(PYTEST) -m "fuzz or soak"
+	MASSART_TIER=soak MASSART_TEST_SECONDS=86400 $(PYTEST) -m "fuzz or soak" tests
 
 coverage: .venv/.peers
 	MASSART_TIER=test $(PYTEST) --cov --cov-report=term
@@ -39,7 +41,7 @@ BLAS_TESTS := tests/evaluation/test_estimators.py tests/evaluation/test_interval
 	tests/kernels/test_halfspace_kernels.py tests/kernels/test_mixture_kernels.py tests/kernels/test_pool_kernels.py \
 	tests/kernels/test_ranking_kernels.py tests/kernels/test_polish_kernels.py tests/kernels/test_scoring.py \
 	tests/learners/test_fit.py tests/learners/test_pool.py tests/learners/test_bandit.py \
-	tests/learners/test_scales.py tests/models/test_schema1.py tests/worlds/test_world_data.py \
+	tests/learners/test_scales.py tests/worlds/test_world_data.py \
 	tests/worlds/test_reward_data.py
 X86 := $(filter x86_64 amd64,$(shell uname -m))
 OLD := OPENBLAS_CORETYPE=Prescott GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4

@@ -9,19 +9,18 @@ simulation plays at once. By the clock, alone on the machine, with one thread fo
 
 import argparse
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from measuring import Contender, Elapsed, Finding, Section, Wanted, interleave, quotients, stopwatch
 from numpy.typing import NDArray
-from report import add_threads, begin, console, print_section, progress, write_json
+from report import begin, console, options_of, print_section, progress, write_json
 from workloads import SEED
 
 from massart import MonotoneBandit
 
 ARMS, FEATURES, REWARD = 10, 50, 0.5
-OURS = "MonotoneBandit, told nothing"
+OURS = "MonotoneBandit, default settings"
 ROUNDS, SLOW_ROUNDS, SIMULATED = 2_000, 300, 100_000
 WANTED_RATE = 300_000
 
@@ -141,7 +140,7 @@ def growth_section(repeats: int, part: int, tick: Callable[..., Any]) -> Section
         _exponent("exponent of d", times, (5, 200), (5, 800)),
     ]
     return Section(
-        "A simulation at once", "MonotoneBandit.play, told nothing.", "number", contenders, seconds, findings
+        "A simulation at once", "MonotoneBandit.play, default settings.", "number", contenders, seconds, findings
     )
 
 
@@ -166,14 +165,7 @@ def _exponent(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one round of few decisions: nothing is judged")
-    parser.add_argument("--repeats", type=int, default=None, help="rounds (default: 5, with --quick 1)")
-    parser.add_argument("--json", type=Path, default=None, metavar="PATH", help="write every sample to this file")
-    add_threads(parser)
-    options = parser.parse_args(arguments)
-    repeats = options.repeats if options.repeats is not None else (1 if options.quick else 5)
-    if repeats < 1:
-        parser.error(f"--repeats {repeats}: give 1 or more")
+    options, repeats = options_of(parser, arguments, rounds=5, quick_rounds=1)
     out, sections = console(), []
     known = begin(out, options.threads, repeats, quick=options.quick)
     facts = {"benchmark": "bandit_speed", "quick": options.quick, "repeats": repeats, "seed": SEED, "machine": known}

@@ -68,22 +68,8 @@ def pool(X: Any, y: NDArray[np.int64]) -> list[Contender]:
 
 def river_batch(X: Any, y: NDArray[np.int64], sizes: Sizes) -> list[Contender]:
     """Few rows are enough: river learns row by row, each at the same pace."""
-    from river.linear_model import LogisticRegression
-
-    rows = row_dictionaries(X, sizes.slow_rows)
-    labels = (y[: sizes.slow_rows] > 0).tolist()
-
-    def run() -> Elapsed:
-        model = LogisticRegression()
-
-        def learn() -> None:
-            for row, label in zip(rows, labels, strict=True):
-                model.learn_one(row, label)
-
-        return stopwatch(learn)
-
-    measures = f"LogisticRegression: learn_one, ready dicts, {len(rows):,} rows"
-    return [Contender(RIVER, measures, len(rows), run)]
+    measures = f"LogisticRegression: learn_one, ready dicts, {sizes.slow_rows:,} rows"
+    return _river(X, y, sizes, measures, lambda model, row, label: model.learn_one(row, label))
 
 
 def single(X: NDArray[np.float64], y: NDArray[np.int64], sizes: Sizes) -> list[Contender]:
@@ -125,6 +111,15 @@ def single(X: NDArray[np.float64], y: NDArray[np.int64], sizes: Sizes) -> list[C
 
 def river_single(X: NDArray[np.float64], y: NDArray[np.int64], sizes: Sizes) -> list[Contender]:
     """The loop of river's users, on dictionaries that are built beforehand."""
+
+    def play(model: Any, row: dict[Any, float], label: bool) -> None:
+        model.predict_one(row)
+        model.learn_one(row, label)
+
+    return _river(X, y, sizes, "predict_one + learn_one, ready dicts", play)
+
+
+def _river(X: Any, y: NDArray[np.int64], sizes: Sizes, measures: str, step: Callable[..., None]) -> list[Contender]:
     from river.linear_model import LogisticRegression
 
     rows = row_dictionaries(X, sizes.slow_rows)
@@ -135,9 +130,8 @@ def river_single(X: NDArray[np.float64], y: NDArray[np.int64], sizes: Sizes) -> 
 
         def play() -> None:
             for row, label in zip(rows, labels, strict=True):
-                model.predict_one(row)
-                model.learn_one(row, label)
+                step(model, row, label)
 
         return stopwatch(play)
 
-    return [Contender(RIVER, "predict_one + learn_one, ready dicts", len(rows), run)]
+    return [Contender(RIVER, measures, len(rows), run)]

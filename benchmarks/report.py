@@ -16,7 +16,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-Tick = Callable[[str], None]  # told the name of each contender that has had its turn
+Tick = Callable[[str], None]  # takes the name of each contender that has had its turn
 _PACKAGES = ("massart", "numpy", "scipy", "scikit-learn", "numba", "river", "vowpalwabbit")
 _PLAIN_WIDTH = 100  # columns when the output is not a terminal
 _COLOURS = {"PASS": "green", "miss": "red"}
@@ -45,7 +45,7 @@ def _cpu_model() -> str:
 
 
 def _caches() -> dict[str, str]:
-    """Size of each cache of the first core, where Linux tells."""
+    """Size of each cache of the first core, where Linux reports it."""
     found = {}
     for cache in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = ((cache / name).read_text().strip() for name in ("level", "type", "size"))
@@ -68,6 +68,22 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
         default=ONE_THREAD,
         help="threads of BLAS and OpenMP, for everybody (default: 1)",
     )
+
+
+def options_of(
+    parser: argparse.ArgumentParser, arguments: Sequence[str] | None, rounds: int, quick_rounds: int = 1
+) -> tuple[argparse.Namespace, int]:
+    """The options that all benchmarks of speed share, and the number of rounds."""
+    default = f"rounds (default: {rounds}, with --quick {quick_rounds})"
+    parser.add_argument("--quick", action="store_true", help="small and few: shows that it runs, nothing is judged")
+    parser.add_argument("--repeats", type=int, default=None, help=default)
+    parser.add_argument("--json", type=Path, default=None, metavar="PATH", help="write every sample to this file")
+    add_threads(parser)
+    options = parser.parse_args(arguments)
+    repeats = options.repeats if options.repeats is not None else (quick_rounds if options.quick else rounds)
+    if repeats < 1:
+        parser.error(f"--repeats {repeats}: give 1 or more")
+    return options, repeats
 
 
 def begin(out: Console, threads: str, rounds: int, *, quick: bool) -> dict[str, Any]:

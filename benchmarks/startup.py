@@ -18,7 +18,7 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
 from measuring import Contender, Elapsed, Finding, Section, Wanted, interleave
-from report import add_threads, begin, console, print_section, progress, write_json
+from report import begin, console, options_of, print_section, progress, write_json
 
 HEAVY = ("numba", "sklearn")  # what neither import nor help may load
 LIGHT = ("import", "help")
@@ -123,14 +123,7 @@ def measure(repeats: int, tick: Callable[[str], None]) -> Section:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one round: shows that it runs, nothing is judged")
-    parser.add_argument("--repeats", type=int, default=None, help="rounds (default: 11, with --quick 1)")
-    parser.add_argument("--json", type=Path, default=None, metavar="PATH", help="write every sample to this file")
-    add_threads(parser)
-    options = parser.parse_args(arguments)
-    repeats = options.repeats if options.repeats is not None else (1 if options.quick else 11)
-    if repeats < 1:
-        parser.error(f"--repeats {repeats}: give 1 or more")
+    options, repeats = options_of(parser, arguments, rounds=11, quick_rounds=1)
     out = console()
     known = begin(out, options.threads, repeats, quick=options.quick)
     facts = {"benchmark": "startup", "quick": options.quick, "repeats": repeats, "machine": known}

@@ -19,7 +19,7 @@ import peers
 import vowpal
 from measuring import Contender, Finding, Section, Wanted, interleave, quotients
 from numpy.typing import NDArray
-from report import Tick, add_threads, begin, console, print_section, progress, write_json
+from report import Tick, begin, console, options_of, print_section, progress, write_json
 from workloads import FULL, QUICK, SEED, Sizes, dense_rows, sparse_rows
 
 CSR_WANTED = {peers.SGD: Wanted(at_least=1.8)}
@@ -91,18 +91,18 @@ def dense_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
 
 def pool_csr_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
     X, y = sparse_rows(sizes.rows, sizes.sparse_columns, sizes.sparse_nonzeros)
-    return _pool_section(f"Told nothing, CSR, {sizes.sparse_nonzeros} non-zeros per row", X, y, repeats, tick)
+    return _pool_section(f"Default settings, CSR, {sizes.sparse_nonzeros} non-zeros per row", X, y, repeats, tick)
 
 
 def pool_dense_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
     X, y = dense_rows(sizes.rows, sizes.dense_columns)
-    return _pool_section("Told nothing, dense", X, y, repeats, tick)
+    return _pool_section("Default settings, dense", X, y, repeats, tick)
 
 
 def pool_few_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
     """At most 64 features: four more experts, one of them with a full matrix."""
     X, y = dense_rows(sizes.rows, sizes.few_columns)
-    return _pool_section("Told nothing, dense, few features", X, y, repeats, tick, judged=False)
+    return _pool_section("Default settings, dense, few features", X, y, repeats, tick, judged=False)
 
 
 def _pool_section(
@@ -140,16 +140,9 @@ SECTIONS: dict[str, Callable[[Sizes, int, Tick], Section]] = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that it runs, nothing is judged")
-    parser.add_argument("--repeats", type=int, default=None, help="rounds (default: 9, with --quick 2)")
-    parser.add_argument("--json", type=Path, default=None, metavar="PATH", help="write every sample to this file")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="some sections only")
-    add_threads(parser)
-    options = parser.parse_args(arguments)
+    options, repeats = options_of(parser, arguments, rounds=9, quick_rounds=2)
     sizes = QUICK if options.quick else FULL
-    repeats = options.repeats if options.repeats is not None else (2 if options.quick else 9)
-    if repeats < 1:
-        parser.error(f"--repeats {repeats}: give 1 or more")
 
     out, sections = console(), []
     known = begin(out, options.threads, repeats, quick=options.quick)

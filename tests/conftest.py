@@ -2,23 +2,12 @@
 
 import processes
 import pytest
-
-# The tiers: see tests/helpers/tiers.py for their lengths and the Makefile for their commands.
-FUZZERS = (
-    "tests/kernels/test_text_fuzz.py",
-    "tests/laws/test_01_bandit_files.py::test_forged_arrays",
-    "tests/laws/test_01_bandit_files.py::test_nothing_is_out_of_bounds",
-    "tests/laws/test_01_model_fuzz.py",
-    "tests/laws/test_01_reader_fuzz.py",
-    "tests/laws/test_13_choice_fuzz.py",
-)
-SOAKED = ("tests/test_certificates.py", "tests/test_mistake_bounds.py")
-SLOW = (*FUZZERS, *SOAKED)
+import tiers
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        for marker, nodes in {"fuzz": FUZZERS, "soak": SOAKED, "slow": SLOW}.items():
+        for marker, nodes in tiers.MARKED.items():
             if item.nodeid.startswith(nodes):
                 item.add_marker(marker)
 

@@ -1,9 +1,12 @@
-"""The layout of the tests: what several of them use is in tests/helpers, and no test imports another."""
+"""The layout: what several tests use is in tests/helpers, no test imports another, and no module is another's part."""
 
 import ast
+import re
 from pathlib import Path
 
+import house
 import pytest
+import tiers
 
 TESTS = Path(__file__).parent
 MODULES = sorted(TESTS.rglob("*.py"))
@@ -31,3 +34,24 @@ def test_names_are_unique():
     """Modules are imported by their bare name."""
     names = [path.name for path in MODULES if path.name != "conftest.py"]
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("node", sorted({node for nodes in tiers.MARKED.values() for node in nodes}))
+def test_what_has_a_marker_is_there(node):
+    path, _, name = node.partition("::")
+    assert f"def {name}" in (TESTS.parent / path).read_text(encoding="utf-8")
+
+
+def test_the_files_of_the_makefile_are_there():
+    named = re.findall(r"tests/[\w/]+\.py", (TESTS.parent / "Makefile").read_text(encoding="utf-8"))
+    assert named
+    assert [path for path in named if not (TESTS.parent / path).is_file()] == []
+
+
+def test_no_private_name_is_imported_from_another_module():
+    assert house.private_imports() == []
+
+
+def test_no_small_file_has_one_importer():
+    """It belongs into that importer."""
+    assert house.with_one_importer() == []

@@ -1,6 +1,6 @@
 """What is computed does not depend on the BLAS, on its kernel for the processor, or on the number of its threads.
 
-A BLAS product adds up in an order of its own, so what promises its bits must do without. Every setting is a process:
+A BLAS product adds up in its own order, so results whose bits are documented do without. Each setting is a process:
 BLAS reads them when it is loaded. (`make test-blas` runs whole test files in such settings.)
 """
 

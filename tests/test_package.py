@@ -44,10 +44,7 @@ def test_the_commands_of_contributing_are_there():
 
 @pytest.mark.parametrize("statement", ["import massart", "import massart.theory", "import massart.cli.main"])
 def test_import_is_light(statement):
-    heavy = run(
-        f"import sys; {statement}; print([m for m in ('numpy', 'numba', 'sklearn', 'scipy') if m in sys.modules])"
-    )
-    assert heavy == "[]"
+    assert processes.loaded_by(statement, "numpy", "numba", "sklearn", "scipy") == []
 
 
 def test_command_and_module_are_the_same():

@@ -1,5 +1,6 @@
 """What the README says holds: its length, its install commands, the theorems it names, how its speeds are measured."""
 
+import os
 import re
 import sys
 import tomllib
@@ -28,6 +29,18 @@ def test_it_installs_what_there_is_to_install():
     assert named <= PROJECT["optional-dependencies"].keys()
     wheel = f"massart-{massart.__version__}-py3-none-any.whl"
     assert wheel in README
+
+
+def test_its_commands_take_a_file_to_a_model_and_rows_to_answers(tmp_path):
+    (commands,) = [code for code in re.findall(r"```bash\n(.*?)```", README, re.DOTALL) if "massart train" in code]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = processes.run(
+        ["bash", "-euc", commands], cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "\nyes\nno\n" in done.stdout
+    (wrong,) = re.findall(r"^error +(\d+\.\d+)%", done.stdout, re.MULTILINE)
+    assert float(wrong) < 20.0  # 15% of the labels are wrong
 
 
 def test_every_theorem_it_names_is_in_the_notes():

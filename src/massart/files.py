@@ -12,6 +12,7 @@ import os
 import secrets
 import shlex
 import socket
+import stat
 import sys
 import time
 import weakref
@@ -20,14 +21,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Self
 
-from massart.errors import InvalidParameterError, MassartError, ModelFileError
+from massart.errors import InvalidParameterError, InvalidTypeError, MassartError, ModelFileError
 
 if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
 
-__all__ = ["OutputInUseError", "OutputLock", "advice", "check_place", "is_special", "replacing", "sync_folder"]
+__all__ = ["OutputInUseError", "OutputLock", "advice", "check_place", "file_path", "is_special", "replacing",
+           "sync_folder"]  # fmt: skip
 
 _Path = str | os.PathLike[str]
 
@@ -182,7 +184,9 @@ def replacing(path: _Path, error_kind: type[MassartError] = ModelFileError) -> I
     ...     os.listdir(folder), Path(f"{folder}/notes").read_bytes()
     (['notes'], b'whole')
     """
-    place = Path(path)
+    place = file_path(path)
+    if not place.name or _is_device(place):
+        raise error_kind(f"{place} is a folder, a device or a pipe, which no file can replace: give another path")
     partial = place.with_name(f".{place.name}.{secrets.token_hex(4)}.partial")
     try:
         file = partial.open("xb")
@@ -204,6 +208,31 @@ def replacing(path: _Path, error_kind: type[MassartError] = ModelFileError) -> I
     except BaseException:
         _remove(partial)
         raise
+
+
+def file_path(path: _Path) -> Path:
+    r"""The path of a file; what cannot be one raises an error.
+
+    >>> file_path("a\0b")
+    Traceback (most recent call last):
+    massart.errors.InvalidParameterError: 'a\x00b' is not a path: give the path of a file
+    """
+    try:
+        name = os.fsdecode(path)
+    except TypeError:
+        raise InvalidTypeError(f"the path is of type {type(path).__name__}: give the path of a file as text") from None
+    if not name or "\0" in name:
+        raise InvalidParameterError(f"{name!r} is not a path: give the path of a file")
+    return Path(name)
+
+
+def _is_device(place: Path) -> bool:
+    """Whether there is a device, a pipe or a socket; a link to one is replaced like any other link."""
+    try:
+        mode = place.lstat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
 
 
 def advice(error: OSError) -> str:

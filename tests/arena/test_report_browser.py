@@ -1,5 +1,6 @@
 """The page in a browser: its script draws the charts, answers buttons and pointer, and reports no error."""
 
+import html
 import json
 import re
 import shutil
@@ -64,71 +65,94 @@ addEventListener("load", () => {
 </script>"""
 
 
-def opened(page, tmp_path, width=1200):
-    """What a browser of this width sees in the page; a phone is a frame as wide as one."""
-    (tmp_path / "page.html").write_text(page.replace("<head>", f"<head>{SPY}", 1), encoding="utf-8")
-    frame = (
-        f'<iframe id="page" src="page.html" style="width:{width}px;height:4000px"></iframe><script>'
-        'addEventListener("load", () => { document.body.dataset.seen = '
-        "document.getElementById('page').contentDocument.body.dataset.seen; });</script>"
+# The browser is started once: all pages are frames of one page, a phone is a frame as wide as one.
+FRAMES = """<!DOCTYPE html><body>{frames}<script>
+addEventListener("load", () => {{
+  const seen = {{}};
+  for (const frame of document.querySelectorAll("iframe")) {{
+    seen[frame.id] = JSON.parse(frame.contentDocument.body.dataset.seen || '{{"errors": ["the page did not load"]}}');
+  }}
+  document.body.dataset.seen = JSON.stringify(seen);
+}});
+</script>"""
+
+
+def pages():
+    labels = report.html(made_up())
+    rewards = report.html(
+        arena.sweep(["simpson", "hunted-pairs"], ["monotone", "uniform", "linucb"], rounds=500, seeds=2)
     )
-    (tmp_path / "frame.html").write_text(f"<!DOCTYPE html><body>{frame}", encoding="utf-8")
+    rows = [{**row, "mistakes": 3 * row["mistakes"]} if row["learner"] == "perceptron" else row for row in made_up()]
+    return {
+        "labels 1200": labels,
+        "labels 1300": labels,
+        "labels 390": labels,
+        "rewards 1200": rewards,
+        "rewards 390": rewards,
+        "high 1200": report.html(rows),
+    }
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    """What a browser sees in the pages, by their names, which end in their widths."""
+    folder, frames = tmp_path_factory.mktemp("pages"), []
+    for name, page in pages().items():
+        path = folder / f"{name.replace(' ', '-')}.html"
+        path.write_text(page.replace("<head>", f"<head>{SPY}", 1), encoding="utf-8")
+        width = name.split()[1]
+        frames.append(f'<iframe id="{name}" src="{path.name}" style="width:{width}px;height:4000px"></iframe>')
+    (folder / "frames.html").write_text(FRAMES.format(frames="".join(frames)), encoding="utf-8")
     command = [
         BROWSER,
         *OPTIONS,
         "--allow-file-access-from-files",
-        f"--user-data-dir={tmp_path / 'profile'}",
-        f"--window-size={width + 40},4000",
+        f"--user-data-dir={folder / 'profile'}",
+        "--window-size=1400,4000",
         "--dump-dom",
-        (tmp_path / "frame.html").as_uri(),
+        (folder / "frames.html").as_uri(),
     ]
     done = processes.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True)
     (found,) = re.findall(r'<body data-seen="(.*?)">', done.stdout, flags=re.S) or [done.stdout + done.stderr]
-    return json.loads(found.replace("&quot;", '"').replace("&lt;", "<").replace("&amp;", "&"))
-
-
-@pytest.fixture(scope="module")
-def reward_rows():
-    return arena.sweep(["simpson", "hunted-pairs"], ["monotone", "uniform", "linucb"], rounds=500, seeds=2)
+    return json.loads(html.unescape(found))
 
 
 @pytest.mark.parametrize("width", [1200, 390])
-def test_labels(tmp_path, width):
-    seen = opened(report.html(made_up()), tmp_path, width)
-    assert seen["errors"] == []
-    assert (seen["charts"], seen["bands"], seen["curves"]) == (2, 5, 6)  # kink: five learners and the bound
-    assert {"rounds", "0"} <= set(seen["labels"])
-    assert ("mistakes − noise rate × rounds" in seen["labels"]) == (width > 560)
-    assert seen["fewer"] == [5, "false"]
-    assert seen["again"] == [6, "true"]
-    assert seen["tip"][:3] == ["the bound", "after 10,000 rounds", "+781 against noise rate × rounds"]
-    assert seen["tip"][3] == "1,781 mistakes, 0.178 per round"
-    assert seen["tipInside"]
-    assert seen["hidden"]
-    assert not seen["outside"], "the page itself does not scroll sideways"
+def test_labels(seen, width):
+    page = seen[f"labels {width}"]
+    assert page["errors"] == []
+    assert (page["charts"], page["bands"], page["curves"]) == (2, 5, 6)  # kink: five learners and the bound
+    assert {"rounds", "0"} <= set(page["labels"])
+    assert ("mistakes − noise rate × rounds" in page["labels"]) == (width > 560)
+    assert page["fewer"] == [5, "false"]
+    assert page["again"] == [6, "true"]
+    assert page["tip"][:3] == ["the bound", "after 10,000 rounds", "+781 against noise rate × rounds"]
+    assert page["tip"][3] == "1,781 mistakes, 0.178 per round"
+    assert page["tipInside"]
+    assert page["hidden"]
+    assert not page["outside"], "the page itself does not scroll sideways"
 
 
 @pytest.mark.parametrize("width", [1200, 390])
-def test_rewards(tmp_path, width, reward_rows):
-    seen = opened(report.html(reward_rows), tmp_path, width)
-    assert seen["errors"] == []
-    assert (seen["charts"], seen["bands"], seen["curves"]) == (2, 3, 4)
-    assert seen["tip"] == ["guaranteed", "after 500 rounds", "+0.040 per round against a random arm"]
-    assert seen["fewer"] == [3, "false"]
-    assert not seen["outside"]
+def test_rewards(seen, width):
+    page = seen[f"rewards {width}"]
+    assert page["errors"] == []
+    assert (page["charts"], page["bands"], page["curves"]) == (2, 3, 4)
+    assert page["tip"] == ["guaranteed", "after 500 rounds", "+0.040 per round against a random arm"]
+    assert page["fewer"] == [3, "false"]
+    assert not page["outside"]
 
 
-def test_a_table_that_does_not_fit_says_so(tmp_path):
-    narrow = opened(report.html(made_up()), tmp_path, 390)["hints"]
+def test_a_table_that_does_not_fit_says_so(seen):
+    narrow = seen["labels 390"]["hints"]
     assert [True, True, "visible"] in narrow
     assert all(wide == more == (shown == "visible") for wide, more, shown in narrow)
-    assert all(not wide for wide, *_ in opened(report.html(made_up()), tmp_path, 1300)["hints"])
+    assert all(not wide for wide, *_ in seen["labels 1300"]["hints"])
 
 
-def test_the_whole_height_shows_what_was_cut_off(tmp_path):
-    rows = [{**row, "mistakes": 3 * row["mistakes"]} if row["learner"] == "perceptron" else row for row in made_up()]
-    seen = opened(report.html(rows), tmp_path)
-    assert seen["errors"] == []
-    assert seen["labels"] != seen["whole"]
-    assert "8K" in seen["whole"]
-    assert "8K" not in seen["labels"]
+def test_the_whole_height_shows_what_was_cut_off(seen):
+    page = seen["high 1200"]
+    assert page["errors"] == []
+    assert page["labels"] != page["whole"]
+    assert "8K" in page["whole"]
+    assert "8K" not in page["labels"]

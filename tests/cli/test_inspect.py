@@ -69,10 +69,28 @@ def test_numbers_are_those_of_the_model(tmp_path):
     assert found["noise_rate"] == loaded.noise_rate_
     assert found["intercept"] == pytest.approx(loaded.intercept_[0], rel=1e-12)
     assert found["experts"] == pytest.approx(dict(list(loaded.expert_weights_.items())[:5]), rel=1e-12)
-    order = np.argsort(-np.abs(loaded.coef_[0]))[:3]
+    deviations = np.round(X, 3).std(axis=0)
+    order = np.argsort(-np.abs(loaded.coef_[0] * deviations))[:3]
+    assert [feature["deviation"] for feature in found["features"]] == pytest.approx(deviations[order].tolist())
     assert [feature["name"] for feature in found["features"]] == [f"index {j + 1}" for j in order]
     assert [feature["weight"] for feature in found["features"]] == pytest.approx(loaded.coef_[0][order].tolist())
     assert found["certificate"]["confident_mistake_bound"] == loaded.certificate().confident_mistake_bound
+
+
+def test_the_unit_of_a_column_does_not_decide_which_is_heaviest(tmp_path):
+    rng = np.random.default_rng(0)
+    large, small = rng.normal(size=300) * 1000.0, rng.normal(size=300)
+    label = np.where(large / 1000.0 + 0.2 * small > 0, 1, 0)
+    rows = "".join(f"{a:.3f},{b:.5f},{y}\n" for a, b, y in zip(large, small, label, strict=True))
+    model = trained(tmp_path, "a.csv", "large,small,y\n" + rows)
+    first, second = json.loads(run(model, "--json").stdout)["features"]
+    assert (first["name"], second["name"]) == ("large", "small")
+    assert abs(first["weight"]) < abs(second["weight"])  # raw, the other one would be first
+    assert first["effect"] == pytest.approx(first["weight"] * large.std(), rel=1e-3)
+    assert "weight x deviation" in run(model).stdout
+    known = trained(tmp_path, "b.csv", "large,small,y\n" + rows, "--noise-rate", "0.1", "--margin", "0.1")
+    assert {feature["effect"] for feature in json.loads(run(known, "--json").stdout)["features"]} == {None}
+    assert "raw weight" in run(known).stdout
 
 
 def test_top(tmp_path):

@@ -1,5 +1,7 @@
 """`massart predict`: a line for every row, the error where labels are known."""
 
+import select
+import subprocess
 import sys
 
 import numpy as np
@@ -98,6 +100,46 @@ def test_places_that_cannot_be_written(model, tmp_path):
     result = massart("predict", model, tmp_path / "rows.svm", "-o", tmp_path / "no" / "out")
     assert result.exit_code == 2
     assert "there is no folder" in result.stderr
+
+
+WAYS = {
+    "svm": ("1 1:1\n-1 1:-1\n", "", ["1:1\n", "1:-1\n", "3:1 1:2\n"]),
+    "vw": ("1 |f a\n-1 |f b\n", "", ["|f a\n", "|f b\n", "|f a:2\n"]),
+    "csv": ("1,5\n-1,-5\n", "label,x\n", ["1,5\n", "-1,-5\n", "1,6\n"]),
+    "jsonl": ('{"label": 1, "x": 5}\n{"label": -1, "x": -5}\n', "", ['{"x": 5}\n', '{"x": -5}\n', '{"x": 6}\n']),
+}
+
+
+@pytest.mark.parametrize("suffix", WAYS)
+def test_each_row_of_a_pipe_is_answered_before_the_next_comes(tmp_path, suffix):
+    rows, header, new = WAYS[suffix]
+    (tmp_path / f"a.{suffix}").write_text(header + rows * 20)
+    assert massart("train", tmp_path / f"a.{suffix}", "-f", tmp_path / "m", "--quiet").exit_code == 0
+    command = [sys.executable, "-m", "massart", "predict", str(tmp_path / "m"), "-", "--quiet"]
+    process = processes.start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+    answers = []
+    process.stdin.write(header)
+    for row in new:
+        process.stdin.write(row)
+        process.stdin.flush()
+        ready, _, _ = select.select([process.stdout], [], [], 120.0)
+        if not ready:
+            process.kill()
+        answers.append(process.stdout.readline())
+    process.stdin.close()
+    process.stdout.close()
+    assert process.wait() == 0
+    assert answers == ["1\n", "-1\n", "1\n"]
+
+
+def test_data_of_another_format_is_named_as_such(tmp_path):
+    (tmp_path / "a.csv").write_text("label,x\n" + "1,5\n-1,-5\n" * 20)
+    (tmp_path / "b.txt").write_text("1 |f a\n-1 |f b\n" * 20)
+    assert massart("train", tmp_path / "a.csv", "-f", tmp_path / "m", "--quiet").exit_code == 0
+    result = massart("predict", tmp_path / "m", tmp_path / "b.txt")
+    assert result.exit_code == 2
+    assert "b.txt is vw, but the model was trained on csv: give rows with its columns" in result.stderr
+    assert "|f" not in result.stderr
 
 
 def test_a_broken_pipe_is_no_traceback(model, tmp_path):

@@ -307,3 +307,22 @@ def test_a_folder_that_is_not_writable(rows):
     assert found.returncode == 2
     assert "the model cannot be written to /proc/m.massart" in found.stderr
     assert "average" not in found.stderr  # it was refused before anything was learned
+
+
+@pytest.mark.parametrize("last", ["/no/such/status", None])
+def test_commands_run_where_there_is_no_module_resource(tmp_path, last):
+    """As on Windows, which has neither it nor /proc."""
+    (tmp_path / "a.svm").write_text("1 1:1\n-1 1:-1\n" * 20)
+    script = (
+        "import sys\n"
+        "sys.modules['resource'] = None\n"
+        "from massart.training import summary\n"
+        f"summary.STATUS = {last!r} or summary.STATUS\n"
+        "from massart.cli.main import app\n"
+        "for words in ('train a.svm -f m', 'predict m a.svm', 'convert a.svm b.csv'):\n"
+        "    app(words.split(), standalone_mode=False)\n"
+    )
+    done = processes.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert ("MB of memory" in done.stdout) == (last is None and Path("/proc/self/status").exists())
+    assert (tmp_path / "b.csv").exists()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import processes
+from stopping import After
 from typer.testing import CliRunner
 
 from massart import MassartClassifier, MonotoneBandit, MonotoneRanker, save
@@ -66,19 +67,8 @@ def trained(data, model, **settings):
     return model
 
 
-class After:
-    """Stops a training after so many looks."""
-
-    def __init__(self, looks):
-        self.looks = looks
-
-    def __call__(self):
-        self.looks -= 1
-        return 15 if self.looks < 0 else None
-
-
 def stopped_training(data, model, looks=1, **settings):
-    """A checkpoint: the training had learned some chunks when it was told to stop."""
+    """A checkpoint: the training had learned some chunks when it was stopped."""
     found = open_training([str(data)], Settings(**settings), model=model, stopped=After(looks)).run()
     assert found.checkpoint is not None
     return Path(found.checkpoint)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import text_reference
+from bounds import require_bounds_checking
 from fuzz_corpus import Input, inputs
-from numba import njit
 
 from massart.data.formats.text_format import parse_block, parse_codes
 from massart.data.schema import Schema
@@ -141,20 +141,8 @@ def shrunk(given: Input, differs: Callable[[Input], bool]) -> Input:
     return given
 
 
-def _check_bounds_are_checked() -> None:
-    @njit
-    def beyond(array: np.ndarray, i: int) -> int:
-        return array[i]
-
-    try:
-        beyond(np.zeros(1, np.uint8), 1)
-    except IndexError:
-        return
-    sys.exit("NUMBA_BOUNDSCHECK is not in force")
-
-
 def _corpus(parts: Iterable[int], count: int, step: int, go_on: Callable[[], bool]) -> Iterator[tuple[int, int, Input]]:
-    """The first inputs of each part; then, as long as told, of seeds that no other part has."""
+    """The first inputs of each part; then, as long as wanted, of seeds that no other part has."""
     parts = list(parts)
     while True:
         for seed in parts:
@@ -174,7 +162,7 @@ def main() -> None:
     parser.add_argument("--bounds", action="store_true", help="refuse to run without NUMBA_BOUNDSCHECK=1")
     asked = parser.parse_args()
     if asked.bounds:
-        _check_bounds_are_checked()
+        require_bounds_checking()
     fences, progress = Fences(), np.memmap(asked.progress, np.int64, "w+", shape=2)
     for form, bits in (("svmlight", None), ("vw", 18)):  # compile before the clock starts
         difference(Input(b"\n", form, bits, None, None, True, False), fences, whole=True)

@@ -1,4 +1,4 @@
-"""The paper's Algorithm 1 and its sharper form in plain NumPy, line by line: short, slow, and meant to be believed.
+"""The paper's Algorithm 1 and its sharper form in plain NumPy, line by line: short, slow, and easy to check.
 
 The letters are the paper's. Rows come as they are learned: already scaled, with their constant coordinate.
 """
@@ -210,7 +210,7 @@ class Council:
 
 
 class Mixture(Council):
-    """mixture.py: AdaHedge with a lazy rate, the vote of scores, and the council; attributes as its totals.
+    """mixture.py: AdaHedge with a lazy rate, the vote of scores, and Prod with a default; attributes as its totals.
 
     Shares come from all losses, anew in every round: nothing is multiplied up.
     """

@@ -1,4 +1,4 @@
-"""Algorithms 2 and 3 of the paper and the sharper step on pairs in plain NumPy: short, slow, and meant to be believed.
+"""Algorithms 2 and 3 of the paper and the sharper step on pairs in plain NumPy: short, slow, and easy to check.
 
 The letters are the paper's. A round is given as X, one row per arm that may be played, and a uniform number `toss`.
 """

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,12 @@ PROCESS_LIMIT = TEST_LIMIT / 2  # for a process that is run to its end: compilin
 def run(command: list[str], *, timeout: float = PROCESS_LIMIT, **options: Any) -> subprocess.CompletedProcess:
     """`subprocess.run`, which kills the process when its time is over."""
     return subprocess.run(command, timeout=timeout, **options)  # noqa: PLW1510, TID251
+
+
+def loaded_by(code: str, *modules: str) -> list[str]:
+    """Which of the modules a new process has loaded when the code has run."""
+    ended = f"{code}\nimport sys; print(*(name for name in {modules!r} if name in sys.modules))"
+    return run([sys.executable, "-c", ended], capture_output=True, text=True, check=True).stdout.split()
 
 
 class start(subprocess.Popen):  # noqa: N801, TID251 - a verb at the places where it is called
@@ -54,7 +61,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def default_signals_for_children() -> None:
-    """Let processes started from here hear the signals that this one was told to ignore.
+    """Let processes started from here receive the signals that this one ignores.
 
     A background job of a shell, and what nohup starts, finds SIGINT or SIGHUP ignored, and passes that on to all that
     it starts. A handler that does nothing ignores them as well, but is not passed on. A mask is passed on, too; and

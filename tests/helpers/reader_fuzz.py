@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from bounds import require_bounds_checking
 from reader_corpus import SUFFIXES, inputs
 
 from massart.data import DecisionLog, Reader, Schema
@@ -38,20 +39,6 @@ def decisions(path: Path) -> int:
     return sum(len(batch) for batch in DecisionLog(path))
 
 
-def _check_bounds_are_checked() -> None:
-    from numba import njit
-
-    @njit
-    def beyond(array: np.ndarray, i: int) -> int:
-        return array[i]
-
-    try:
-        beyond(np.zeros(1, np.uint8), 1)
-    except IndexError:
-        return
-    sys.exit("NUMBA_BOUNDSCHECK is not in force")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kind", choices=SUFFIXES, required=True)
@@ -61,7 +48,7 @@ def main() -> None:
     parser.add_argument("--bounds", action="store_true", help="refuse to run without NUMBA_BOUNDSCHECK=1")
     asked = parser.parse_args()
     if asked.bounds:
-        _check_bounds_are_checked()
+        require_bounds_checking()
     warnings.simplefilter("error")
     path = Path(asked.folder, f"in_hand{SUFFIXES[asked.kind]}")
     read = decisions if "log" in asked.kind else rows

@@ -15,7 +15,7 @@ KINK_BOUND = theory.fixed_mistake_bound(0.1, 0.05, 10_000)
 
 
 def row(learner, seed, rounds, mistakes, **changes):
-    """One row of the contract, in kink unless told otherwise."""
+    """One row of the contract, in kink by default."""
     facts = {"world": "kink", "noise_rate": 0.1, "margin": 0.05, "dimension": 20} | changes
     ours = {"massart": theory.ftrl_mistake_bound, "paper": theory.paper_mistake_bound}
     margin = facts["margin"]

@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 
 class LineError(Exception):
-    """The first flaw of a line: the byte where it stands (from 0) and its code."""
+    """The first error of a line: the byte where it stands (from 0) and its code."""
 
     def __init__(self, place: int, code: int) -> None:
         self.place, self.code = place, code
@@ -163,8 +163,8 @@ def read_svmlight(
     classes: tuple = CLASSES,
     labelled: bool = True,
 ) -> tuple[list[Row], list[tuple[int, int, int]]]:
-    """The rows of whole lines, and the flaws: line, column, code."""
-    rows, flaws = [], []
+    """The rows of whole lines, and the errors: line, column, code."""
+    rows, errors = [], []
     for i, line in _lines(text):
         if line.lstrip(b" \t").startswith(b"#"):
             continue
@@ -186,9 +186,9 @@ def read_svmlight(
                     raise LineError(place_of_value, TOO_LARGE)
                 entries.add(column, value)
             rows.append(Row(i, y, 1.0, entries.kept()))
-        except LineError as flaw:
-            flaws.append((i, flaw.place + 1, flaw.code))
-    return rows, flaws
+        except LineError as error:
+            errors.append((i, error.place + 1, error.code))
+    return rows, errors
 
 
 def _vw_head(head: bytes, start: int, classes: tuple, labelled: bool) -> tuple[int, float, bytes]:
@@ -242,8 +242,8 @@ def _vw_namespace(space: bytes, start: int, mask: int, entries: _Entries) -> Non
 def read_vw(
     text: bytes, *, bits: int = 18, classes: tuple = CLASSES, labelled: bool = True
 ) -> tuple[list[Row], list[tuple[int, int, int]]]:
-    """The rows of whole lines, and the flaws: line, column, code."""
-    rows, flaws = [], []
+    """The rows of whole lines, and the errors: line, column, code."""
+    rows, errors = [], []
     for i, line in _lines(text):
         try:
             if b"\0" in line:
@@ -259,6 +259,6 @@ def read_vw(
                 place += len(space) + 1
             kept = entries.kept()
             rows.append(Row(i, y, weight, kept, tuple(entries.slots[column] for column in kept), tag))
-        except LineError as flaw:
-            flaws.append((i, flaw.place + 1, flaw.code))
-    return rows, flaws
+        except LineError as error:
+            errors.append((i, error.place + 1, error.code))
+    return rows, errors

@@ -1,5 +1,8 @@
 """Law 2: what `save` writes, `load` opens; otherwise `save` refuses, and the file that was there stays."""
 
+import os
+import socket
+
 import numpy as np
 import pytest
 
@@ -24,7 +27,7 @@ MODELS = {
     "halfspace": lambda: Halfspace(3, 0.1, 0.1),
     "pool": lambda: Pool(3),
     "drifting": lambda: Drifting(3, 20),
-    "told": lambda: MassartClassifier(0.1, 0.1),
+    "known": lambda: MassartClassifier(0.1, 0.1),
     "default": lambda: MassartClassifier(random_state=0),
     "forgetting": lambda: MassartClassifier(horizon=20, random_state=0),
 }
@@ -127,3 +130,26 @@ def test_what_is_told_of_a_training_must_fit_in_a_file(tmp_path):
         with pytest.raises(ModelFileError):
             save(model, tmp_path / "m.massart")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_device_or_pipe_is_not_replaced_by_a_model(tmp_path):
+    """`save` moves a whole file to its place: what stood there would be gone, for all programs of the machine."""
+    model, pipe = learned(MassartClassifier(0.1, 0.1)), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        for place in (pipe, tmp_path / "socket", tmp_path):
+            before = place.lstat()
+            with pytest.raises(ModelFileError):
+                save(model, place)
+            assert os.path.samestat(place.lstat(), before)
+            with pytest.raises(ModelFileError):
+                load(place)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe", "socket"]
+
+
+@pytest.mark.parametrize("path", ["", "a\0b", b"a\0b", None, 3, 0.5, ["m"]])
+def test_what_is_no_path(path):
+    for use in (lambda: save(learned(MassartClassifier(0.1, 0.1)), path), lambda: load(path)):
+        with pytest.raises(MassartError):
+            use()

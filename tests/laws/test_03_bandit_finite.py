@@ -28,8 +28,8 @@ BILLION = 1e9
 
 def scaled(kind, unit):
     """The options of a kind for rewards in another unit."""
-    told = dict(KINDS[kind])
-    return told | ({"gap": told["gap"] * unit} if "gap" in told else {})
+    options = dict(KINDS[kind])
+    return options | ({"gap": options["gap"] * unit} if "gap" in options else {})
 
 
 def knows_margin(kind):
@@ -176,10 +176,10 @@ def test_weights_of_algorithm_3_that_nearly_vanish_are_zero():
 
 
 @pytest.mark.parametrize("ends", [(0.0, 1.0), (-1e50, 1e50), (0.0, 1e-50)])
-@pytest.mark.parametrize("told", [(0.1, 0.05), (1e-12, 1e-12), (1.0, 2.0)])
-def test_a_ranker(ends, told):
+@pytest.mark.parametrize("options", [(0.1, 0.05), (1e-12, 1e-12), (1.0, 2.0)])
+def test_a_ranker(ends, options):
     width = ends[1] - ends[0]
-    ranker, rng = MonotoneRanker(told[0] * width, told[1], reward_range=ends), np.random.default_rng(0)
+    ranker, rng = MonotoneRanker(options[0] * width, options[1], reward_range=ends), np.random.default_rng(0)
     for t in range(300):
         X = contexts(rng, "both known")
         ranker.learn(X, rng.choice(ends, size=len(X)))

@@ -1,4 +1,4 @@
-"""Law 6: an output has one writer at a time, and a second one is told who has it."""
+"""Law 6: an output has one writer at a time, and the error of a second one names its owner."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def held(path):
     return lambda: lock.exists() and lock.stat().st_size > 0
 
 
-def told(found, path, process, command):
+def refused(found, path, process, command):
     assert found.returncode == 2, (found.stdout, found.stderr)
     last = found.stderr.splitlines()[-1]
     assert re.search(
@@ -62,8 +62,8 @@ def test_two_trainings_to_one_model(rows, tmp_path):
             if "-i" in arguments:
                 trained(rows, tmp_path / "other.massart")
                 arguments[-1] = tmp_path / "other.massart"
-            told(run("train", *arguments), model, first, "train")
-        told(run("train", rows, "-f", tmp_path / "m.massart.checkpoint"), f"{model}.checkpoint", first, "train")
+            refused(run("train", *arguments), model, first, "train")
+        refused(run("train", rows, "-f", tmp_path / "m.massart.checkpoint"), f"{model}.checkpoint", first, "train")
         assert (tmp_path / "m.massart.checkpoint").exists()
         out, err = first.communicate(timeout=60)
         assert first.returncode == 0, err
@@ -78,8 +78,8 @@ def test_two_predictions_to_one_file(rows, tmp_path):
     expected = run("predict", model, rows).stdout
     with start("predict", model, "-", "-o", out) as first:
         wait_for(held(out), first)
-        told(run("predict", model, rows, "-o", out), out, first, "predict")
-        told(run("train", rows, "-f", tmp_path / "other", "-p", out), out, first, "predict")
+        refused(run("predict", model, rows, "-o", out), out, first, "predict")
+        refused(run("train", rows, "-f", tmp_path / "other", "-p", out), out, first, "predict")
         first.communicate(rows.read_text(), timeout=60)
         assert first.returncode == 0
     assert out.read_text() == expected
@@ -92,8 +92,8 @@ def test_two_conversions_to_one_file(rows, tmp_path):
         first.stdin.write(rows.read_text() * 100)
         first.stdin.flush()
         wait_for(held(out), first)
-        told(run("convert", rows, out, "--to", "jsonl"), out, first, "convert")
-        told(run("convert", model, out), out, first, "convert")
+        refused(run("convert", rows, out, "--to", "jsonl"), out, first, "convert")
+        refused(run("convert", model, out), out, first, "convert")
         assert not out.exists()
         first.communicate(timeout=60)
         assert first.returncode == 0
@@ -110,7 +110,7 @@ def test_two_races_to_one_report(tmp_path):
         for path in outputs:
             wait_for(held(path), first)
         for option, path in zip(options, outputs, strict=True):
-            told(run(*short, option, path), path, first, "race")
+            refused(run(*short, option, path), path, first, "race")
         first.kill()
         first.wait(30)
     journal = tmp_path / "journal.jsonl"
@@ -128,7 +128,7 @@ def test_the_lock_of_a_killed_process_is_nobodys(rows, tmp_path):
         first.stdin.write(rows.read_text() * 100)
         first.stdin.flush()
         wait_for(held(tmp_path / "p.txt"), first)
-        told(run("train", rows, "-f", model), model, first, "train")
+        refused(run("train", rows, "-f", model), model, first, "train")
         first.send_signal(signal.SIGKILL)
         first.wait(30)
     assert ".m.massart.lock" in names(tmp_path)  # what a killed process leaves

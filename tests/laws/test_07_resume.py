@@ -227,5 +227,5 @@ def test_the_same_content_is_the_same_model_wherever_and_whenever(tmp_path, monk
 
 def test_the_digest_is_in_what_inspect_prints(rows, tmp_path):
     model = trained(rows, tmp_path / "m.massart")
-    (told,) = json.loads(massart("inspect", model, "--json").stdout)["training"]["runs"]
-    assert told["content"] == [content_digest(rows)]
+    (run,) = json.loads(massart("inspect", model, "--json").stdout)["training"]["runs"]
+    assert run["content"] == [content_digest(rows)]

@@ -1,7 +1,7 @@
 """The same rows in the same order give the same model, byte for byte, on every x86-64 and ARM machine.
 
 Every setting is a process, for libraries look at the processor when they are loaded. Other processors are imitated:
-the C library, NumPy and the BLAS can be told not to use what newer ones have, and Numba to compile for the plainest
+the C library, NumPy and the BLAS can be set not to use what newer ones have, and Numba to compile for the plainest
 one of the architecture. What they cannot imitate, the other architecture, is covered by digests that are written down
 here: every machine has to arrive at them. Rows are made of whole numbers, for a normal deviate is not the same
 everywhere: it comes from the logarithm of the C library.
@@ -54,11 +54,11 @@ def data(rows, columns):
 
 few, y = data(1500, 7)
 weight = rng.integers(1, 50, 1500) / 16.0
-for name, told in {
+for name, settings in {
     "ftrl": {}, "fixed": {"horizon": 1500}, "adagrad-norm": {"optimizer": "adagrad-norm"}, "paper": {"update": "paper"},
     "paper, horizon": {"update": "paper", "horizon": 1500}, "class weights": {"class_weight": (1.0, 3.0)},
 }.items():
-    learner = Halfspace(7, 0.1, 0.07, **told)
+    learner = Halfspace(7, 0.1, 0.07, **settings)
     learner.learn_many(few, y, weight)
     keep(name, learner)
 many, labels = data(600, 70)

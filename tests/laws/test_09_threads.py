@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 from scipy import sparse
+from threads import at_once, eager_switching
 
 from massart import MassartClassifier, load, save
 from massart.learners.drift import Drifting
@@ -24,35 +25,10 @@ LEARNERS = {
 }
 
 
-def at_once(*tasks):
-    """Run the tasks in a thread each, all at once; raise what one of them raised."""
-    errors, start = [], threading.Barrier(len(tasks))
-
-    def run(task):
-        start.wait()
-        try:
-            task()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(task,)) for task in tasks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-
-
 @pytest.fixture(autouse=True)
 def _eager_switching():
-    """Let threads take turns a thousand times as often as usual."""
-    import sys
-
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(5e-6)
-    yield
-    sys.setswitchinterval(before)
+    with eager_switching():
+        yield
 
 
 @pytest.mark.parametrize("kind", LEARNERS)
@@ -118,11 +94,11 @@ def test_columns_are_added_while_others_learn(kind):
     assert own.positive_weight == 2 * np.count_nonzero(Y > 0)
 
 
-@pytest.mark.parametrize("told", [{"noise_rate": 0.1, "margin": 0.1}, {}, {"horizon": 100.0}], ids=str)
+@pytest.mark.parametrize("options", [{"noise_rate": 0.1, "margin": 0.1}, {}, {"horizon": 100.0}], ids=str)
 @pytest.mark.parametrize("classes", [2, 3])
-def test_partial_fit_from_many_threads(told, classes, tmp_path):
+def test_partial_fit_from_many_threads(options, classes, tmp_path):
     labels = np.arange(ROWS) % classes
-    model = MassartClassifier(random_state=0, **told)
+    model = MassartClassifier(random_state=0, **options)
 
     def learn():
         for _ in range(10):

@@ -1,10 +1,10 @@
 """A bandit or ranker used from several threads loses nothing: identities are distinct, every reward is learned."""
 
-import sys
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
+from threads import at_once, eager_switching
 
 from massart import MonotoneBandit, MonotoneRanker
 from massart.errors import InvalidDataError
@@ -19,32 +19,14 @@ KINDS = {
 
 
 @pytest.fixture(autouse=True)
-def _hurried():
-    """Threads take turns every ten microseconds, not every five milliseconds."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    yield
-    sys.setswitchinterval(before)
+def _eager_switching():
+    with eager_switching():
+        yield
 
 
 def together(work):
     """Run `work(n)` in every thread; what one of them raises is raised here."""
-    failed, start = [], threading.Barrier(THREADS)
-
-    def guarded(n):
-        start.wait()
-        try:
-            work(n)
-        except Exception as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(n,)) for n in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
+    at_once(*(partial(work, n) for n in range(THREADS)))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import shutil
 import stat
 import sys
@@ -235,16 +236,40 @@ def test_who_may_own_and_write():
     def verdict(mode, uid, gid=12345, group_may=False):
         return _others_can_write(os.stat_result((mode, 0, 0, 1, uid, gid, 0, 0, 0, 0)), group_may)
 
-    stranger = 54321
+    another = 54321
     for uid in {0, os.geteuid(), Path(massart.__file__).stat().st_uid}:
         assert verdict(0o755, uid) == ""
         assert verdict(0o775, uid) == "can be written by a group (number 12345)"
         assert verdict(0o775, uid, group_may=True) == ""
         assert verdict(0o757, uid, group_may=True) == "can be written by all users"
-    assert verdict(0o700, stranger, group_may=True) == "belongs to another user (number 54321)"
+    assert verdict(0o700, another, group_may=True) == "belongs to another user (number 54321)"
 
 
 # Freshness.
+
+
+def test_an_edit_of_a_shared_file_compiles_again_what_takes_functions_from_it(tmp_path):
+    copy = tmp_path / "massart"
+    shutil.copytree(Path(massart.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    place = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    code = (
+        "import numpy as np; from massart.kernels.parsing.hashing import short_murmur3;"
+        "print(short_murmur3(np.frombuffer(b'word' * 8, np.uint8), np.uint64(0), np.uint64(8), np.uint32(7)))"
+    )
+    first, second = (python(code + COUNT, **place).stdout for _ in range(2))
+    assert "compiled 0" not in first
+    assert "compiled 0" in second
+    shared = copy / "kernels" / "parsing" / "swar.py"  # hashing.py takes load_word from there
+    source = shared.read_text()
+    inverted, places = re.subn(r"return (builder\.load\(.*\))", r"return builder.not_(\1)", source)
+    assert places == 1
+    shared.write_text(inverted)
+    edited, again = (python(code + COUNT, **place).stdout for _ in range(2))
+    assert edited.splitlines()[1:] == first.splitlines()[1:], "as many are compiled as at first"
+    assert edited.splitlines()[0] != first.splitlines()[0] == second.splitlines()[0], "with another result"
+    assert again.splitlines() == [edited.splitlines()[0], "compiled 0"]
+    shared.write_text(source)
+    assert python(code + COUNT, **place).stdout == first
 
 
 @pytest.fixture
@@ -338,10 +363,10 @@ def test_the_first_training_says_that_it_compiles_and_counts_it_apart(tmp_path):
     words = "massart train: compiling, once per machine (usually 1 to 60 s)"
     assert first.stderr.splitlines().count(words) == 1
     assert "compiling" not in second.stderr
-    told, again = json.loads(first.stdout), json.loads(second.stdout)
-    assert again["compiling_seconds"] == 0.0
-    assert 0.0 < told["compiling_seconds"] < told["seconds"]
-    for summary in (told, again):
+    cold, warm = json.loads(first.stdout), json.loads(second.stdout)
+    assert warm["compiling_seconds"] == 0.0
+    assert 0.0 < cold["compiling_seconds"] < cold["seconds"]
+    for summary in (cold, warm):
         learning = summary["seconds"] - summary["compiling_seconds"]
         assert summary["rows_per_second"] * learning == pytest.approx(1000, rel=1e-9)
 

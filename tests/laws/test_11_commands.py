@@ -218,12 +218,12 @@ def test_a_header_whose_checksums_are_right_and_whose_fields_are_not(kinds, tmp_
         write_forged(model, parts, forged)
         command = every[number // EVERY % len(every)]
         found = massart(*command)
-        told = (command[0], place, value, found.output)
-        assert found.exit_code in (0, 2), told
-        assert "\x1b" not in found.output, told
+        facts = (command[0], place, value, found.output)
+        assert found.exit_code in (0, 2), facts
+        assert "\x1b" not in found.output, facts
         if found.exit_code:
-            assert found.stdout == "", told
-            assert found.stderr.count("\n") == 1, told
+            assert found.stdout == "", facts
+            assert found.stderr.count("\n") == 1, facts
         codes.add(found.exit_code)
     assert codes == {0, 2}
 
@@ -314,3 +314,31 @@ def test_standard_input_that_is_no_terminal_and_not_there():
     found = run("train", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     without_traceback(found.stderr)
     assert found.returncode == 2
+
+
+def test_a_race_whose_journal_is_no_journal(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "deep").write_text("[" * 100_000 + "\n")
+    for place in (tmp_path / "pipe", tmp_path / "deep", tmp_path, "/dev/zero"):
+        sentence(massart("race", "kink", "--rounds", "5", "--seeds", "1", "--quiet", "--resume", place), str(place))
+    race = ["race", "kink", "--rounds", "5", "--seeds", "1", "--quiet", "--resume", tmp_path / "journal"]
+    assert massart(*race).exit_code == 0
+    header, *_ = (tmp_path / "journal").read_text().splitlines()
+    (tmp_path / "journal").write_text(header + "\n" + "[" * 100_000 + "\n")
+    sentence(massart(*race), "line 2 of", "is damaged")
+
+
+def test_a_journal_that_grows_too_large_is_named(tmp_path):
+    journal = tmp_path / "journal"
+    race = ["race", "kink", "-l", "perceptron", "--rounds", "5", "--seeds", "1", "--quiet", "--resume", journal]
+    assert massart(*race).exit_code == 0
+    header, *_ = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(header)
+    limit = f"ulimit -f {len(header) // 512 + 1}; trap '' XFSZ; "  # blocks of 512 bytes: the header's and no more
+    line = ["/bin/sh", "-c", f'{limit} exec "$@"', "sh", *COMMAND, *map(str, race)]
+    found = processes.run(line, capture_output=True, text=True, check=False, timeout=200)
+    without_traceback(found.stderr)
+    assert found.returncode == 2, found.stderr
+    assert f"{journal} could not be written: File too large; raise the limit" in found.stderr
+    journal.write_bytes(journal.read_bytes())
+    assert massart(*race).exit_code == 0  # goes on from the torn line

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from forged_choices import changed
 
 from massart import Choice, MonotoneBandit, load, save
-from massart.errors import InvalidDataError, InvalidParameterError
+from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
+from massart.learners.reference.policies import LinUCB
 from massart.models.keys import key_path
 
 D, ARMS = 4, 3
@@ -66,6 +67,31 @@ def test_no_two_choices_share_an_identity(kind, tmp_path):
     assert all(len(identity) == 32 and int(identity, 16) >= 0 for identity in identities)
     assert len({choice.epoch for choice in choices}) == len(lives)
     assert {choice.number for choice in choices} == set(range(30, 50))
+
+
+def test_forked_processes_are_copies_with_identities_and_draws_of_their_own():
+    """As a server's workers are that were forked once the bandit had been made, loaded, copied or unpickled."""
+    bandit, reference = trained(), LinUCB(D)
+    lives = [bandit, bandit.copy(), unpickled(bandit), reference]
+    waiting = bandit.choose(np.eye(ARMS, D))
+    made = [[]]
+    for _ in range(4):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            bandit.learn(waiting, 1.0)  # what waited can be learned there
+            found = [[life.choose(np.ones((ARMS, D))) for _ in range(60)] for life in lives]
+            seen = [[choice.identity for life in found for choice in life], [choice.arm for choice in found[0]]]
+            os.write(writing, json.dumps(seen).encode())
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as answer:
+            made.append(json.load(answer))
+        assert os.waitpid(child, 0)[1] == 0
+    made[0] = [[life.choose(np.ones((ARMS, D))).identity for life in lives for _ in range(60)], []]
+    identities = [identity for seen, _ in made for identity in seen]
+    assert len(set(identities)) == len(identities) == 5 * 60 * len(lives)
+    assert len({tuple(arms) for _, arms in made}) == 5  # equal arms, 60 times
 
 
 def test_a_late_reward_is_for_the_choice_it_was_given_for(tmp_path):
@@ -214,6 +240,26 @@ def test_without_its_key_choices_from_before_are_refused_and_new_ones_are_not(tm
     assert load(tmp_path / "m").key == again.key
 
 
+def test_a_pipe_or_device_in_the_place_of_the_key_is_no_key(tmp_path):
+    """Whoever opened it would wait for ever, or read without end."""
+    bandit = trained()
+    line = bandit.choose(np.eye(ARMS, D)).to_json()
+    save(bandit, tmp_path / "m")
+    place = key_path(tmp_path / "m")
+    for put in (lambda path: path.symlink_to("/dev/zero"), lambda path: path.symlink_to(path), os.mkfifo):
+        place.unlink()
+        put(place)
+        with pytest.raises(InvalidDataError, match="there is none in"):
+            load(tmp_path / "m").learn(Choice.from_json(line), 1.0)
+        if put is os.mkfifo:
+            with pytest.raises(ModelFileError, match="device or a pipe"):
+                save(bandit, tmp_path / "m")
+            return
+        save(bandit, tmp_path / "m")
+        assert stat.S_IMODE(place.lstat().st_mode) == 0o600
+        load(tmp_path / "m").learn(Choice.from_json(line), 1.0)
+
+
 def test_a_bandit_saved_over_another_does_not_take_its_key_before_its_file(tmp_path):
     """Keys are written first: until the model is replaced, the old one's key is there, too."""
     old, new = trained(), trained()
@@ -277,17 +323,17 @@ def test_a_compact_choice_is_small():
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
 def test_a_choice_that_waits_too_long_teaches_the_default_reward(kind, form, tmp_path):
     """By the same bits as `expire` at that moment; also if the bandit was saved in between."""
-    timed, told = (trained(kind, default_reward=0.25, **more) for more in ({"expire_after": 5}, {}))
+    timed, manual = (trained(kind, default_reward=0.25, **more) for more in ({"expire_after": 5}, {}))
     rng, waiting = np.random.default_rng(2), []
     for n in range(40):
         X = form(arms(rng))
         choice = timed.choose(X)
-        waiting.append(told.choose(X))
+        waiting.append(manual.choose(X))
         assert choice.arm == waiting[-1].arm
         if n >= 5:
-            told.expire(waiting[n - 5])
-        assert timed.pending == told.pending == min(n + 1, 5)
-        assert memory(timed) == memory(told)
+            manual.expire(waiting[n - 5])
+        assert timed.pending == manual.pending == min(n + 1, 5)
+        assert memory(timed) == memory(manual)
         if n == 20:
             timed = saved(timed, tmp_path / "m")
             timed.reseed(0)

@@ -71,8 +71,8 @@ def test_a_log_without_event_ids_that_is_in_it_twice_is_told(tmp_path, discrete)
     once = list(decisions(400, discrete=discrete))
     found = evaluate(written(tmp_path, [*once, *once]), "uniform", estimators=["ips"])
     # Contexts that come again and again are no repeats: of those, only a log of other contexts can tell.
-    told = any("repeat an earlier one in every number (line 401 repeats line 1, " in w for w in found.warnings)
-    assert told != discrete
+    warned = any("repeat an earlier one in every number (line 401 repeats line 1, " in w for w in found.warnings)
+    assert warned != discrete
 
 
 def test_honest_logs_are_not_suspected():

@@ -349,6 +349,3 @@ def test_algorithm_3_as_printed_guarantees_nothing_once_a_reward_came_late():
         assert (certificate.guaranteed_lift is None) is late
         assert certificate.verdict == NOTHING
         assert ("rewards that come late" in certificate.sentence) is late
-
-
-# ----------------------------------------------------------------------------------------------------------- old files

@@ -37,8 +37,8 @@ def test_algorithm_3_is_followed_round_by_round():
     """Lines 1 to 2(g); gradients numerically from the printed loss, heads from the propensities, G by erratum 19."""
     rng = np.random.default_rng(3)
     k, d, gamma, delta, T = 3, 4, 0.4, 0.4, 4000
-    told = {"arms": k, "gap": delta, "margin": gamma, "reward_width": 1.0, "rounds": T}
-    Lam, q, rho = theory.paper_zero_weight(**told), theory.paper_exploration_rate(**told), theory.paper_shift(gamma)
+    known = {"arms": k, "gap": delta, "margin": gamma, "reward_width": 1.0, "rounds": T}
+    Lam, q, rho = theory.paper_zero_weight(**known), theory.paper_exploration_rate(**known), theory.paper_shift(gamma)
     G = max((k - 1) * (delta + k - 1) * (2 + rho) / (2 * rho), 2 * (k - 1) ** 2 * Lam) / q
     bandit = MonotoneBandit(delta, gamma, horizon=T, random_state=0, update="paper")
     w, heads = np.eye(d)[0], 0  # line 1
@@ -85,8 +85,8 @@ def test_lemma_3_2_regret_is_at_most_what_the_gradients_seen_say():
     regret = inner + np.linalg.norm(total)  # against the best u
     bound = 2 * cap + squares / 2
     assert 0.5 * bound < regret <= bound  # with this seed 0.86 of it: the way from e_1 to -e_1 costs nearly all
-    promised = delta * (1 - q) * (k - 1) / k * T - bound
-    assert bandit.certificate().guaranteed_lift == pytest.approx(promised)
+    guaranteed = delta * (1 - q) * (k - 1) / k * T - bound
+    assert bandit.certificate().guaranteed_lift == pytest.approx(guaranteed)
 
 
 def test_claims_3_5_to_3_7_hold_for_the_loss_of_the_library():

@@ -38,7 +38,7 @@ def test_erratum_02_monotone_rewards_need_room_for_the_whole_chain():
     feasible = np.linspace(0, M, k)  # attained, also by scores w*.x_i in [-1, 1]
     assert np.diff(feasible).min() == pytest.approx(M / (k - 1))
     assert np.diff(np.linspace(-1, 1, k)).min() == pytest.approx(2 / (k - 1))
-    # What the gap then promises: (k-1)/k Delta <= M/k, while the best arm is (k-1) Delta/2 above the mean.
+    # What the gap then guarantees: (k-1)/k Delta <= M/k, while the best arm is (k-1) Delta/2 above the mean.
     above_mean = sorted_rewards[:, -1] - sorted_rewards.mean(axis=1)
     assert np.all(above_mean >= (k - 1) * smallest_gap / 2 - 1e-12)
     assert np.all((k - 1) / k * smallest_gap <= M / k)

@@ -215,7 +215,7 @@ def test_erratum_24_the_exploration_probability_exceeds_one():
         assert printed_q(needed / 2, k, delta, 0.1) > 1
         assert printed_q(needed, k, delta, 0.1) == pytest.approx(1)
         assert printed_q(needed * 10**6, k, delta, 0.1) == pytest.approx(0.1)
-    # Clipping is harmless: below that T the promised gain (k-1)/k Delta T is smaller than the term subtracted.
+    # Clipping is harmless: below that T the guaranteed gain (k-1)/k Delta T is smaller than the term subtracted.
     for k, delta, T in itertools.product((2, 5, 10), (0.01, 0.05, 0.1), (1e2, 1e4, 1e5)):
         if printed_q(T, k, delta, 1.0) > 1:
             assert (k - 1) / k * delta * T < T ** (5 / 6) * (k * delta) ** (1 / 3)

@@ -1,4 +1,4 @@
-"""Section 1 of the paper, statement by statement: the two settings and what is promised in them."""
+"""Section 1 of the paper, statement by statement: the two settings and what is guaranteed in them."""
 
 import itertools
 import math

@@ -45,8 +45,8 @@ def test_pairs_turn_regret_into_lift():
             z = contexts[a] - contexts[j]
             g += 0.5 * (gap - (rewards[a] - rewards[j])) * z / (abs(w @ z) + margin) if j != a else 0.0
         lift = rewards[a] - rewards.mean()
-        promised = theory.lift_from_regret(arms, gap, 1, max(0.0, g @ (w - target)))
-        assert lift >= promised - 1e-9
+        guaranteed = theory.lift_from_regret(arms, gap, 1, max(0.0, g @ (w - target)))
+        assert lift >= guaranteed - 1e-9
         assert 2 / arms * (g @ (w - target)) >= theory.guaranteed_lift(arms, gap, 1) - lift - 1e-9
         cap = theory.full_information_gradient_cap(arms, gap, margin, 1.0)
         assert np.linalg.norm(g) <= cap + 1e-9
@@ -70,8 +70,8 @@ def test_pairs_with_slack_and_the_sharp_floor():
         lift = rewards[a] - rewards.mean()
         assert lift >= (arms - 1) / arms * (gap - slack) - 2 / arms * regret - 1e-9
         paid = max(0.0, regret)
-        promised = theory.slack_lift_from_regret(arms, gap, slack, 1, paid)
-        assert promised == pytest.approx((arms - 1) / arms * (gap - slack) - 2 / arms * paid)
+        guaranteed = theory.slack_lift_from_regret(arms, gap, slack, 1, paid)
+        assert guaranteed == pytest.approx((arms - 1) / arms * (gap - slack) - 2 / arms * paid)
     gap, slack, margin, u = 0.3, 0.1, 0.2, 0.05
 
     def surplus(floor):  # two arms, the learner wrong at the margin, E y = -gap
@@ -279,3 +279,90 @@ def test_two_arms_are_classification():
     # y = r_1 - r_2 = +-1 as before: the cap is twice that of Theorem 1 at margin 2 gamma, that is, the same
     cap = theory.full_information_gradient_cap(2, 1 - 2 * noise, 2 * margin, 1.0)
     assert cap == pytest.approx(theory.gradient_cap(noise, margin))
+
+
+def test_parameters_of_theorem_1_10():
+    setting = {"arms": 5, "gap": 0.1, "margin": 0.1, "reward_width": 1.0, "rounds": 10**12}
+    weight = theory.paper_zero_weight(**setting)
+    assert weight == pytest.approx(100 * 2 ** (1 / 3) / 0.1)
+    assert theory.paper_exploration_rate(**setting) == pytest.approx(1.0 / (0.1 * weight * 0.1))
+    assert theory.paper_shift(0.1) == 0.05
+
+
+@pytest.mark.parametrize(("arms", "gap", "rounds"), [(5, 0.25, 6400), (10, 1 / 9, 6.561e5)])
+def test_from_when_on_q_is_a_probability(arms, gap, rounds):
+    start = theory.paper_bandit_rounds(arms, gap, 1.0)
+    assert start == pytest.approx(rounds)
+    setting = {"arms": arms, "gap": gap, "margin": 0.1, "reward_width": 1.0}
+    assert theory.paper_exploration_rate(**setting, rounds=start / 2) == 1.0
+    assert theory.paper_exploration_rate(**setting, rounds=start) == pytest.approx(1.0)
+    # q falls like T^(-1/6): a tenth takes a million times the rounds
+    assert theory.paper_exploration_rate(**setting, rounds=start * 10**6) == pytest.approx(0.1)
+
+
+def test_theorem_1_10_balances_its_terms():
+    """q (k-1)/k gap T, T M/(margin Lambda) and the regret term meet at its parameters."""
+    arms, gap, margin, width, rounds = 4, 0.2, 0.1, 1.0, 1e18
+    setting = (arms, gap, margin, width, rounds)
+    weight, q = theory.paper_zero_weight(*setting), theory.paper_exploration_rate(*setting)
+    order = theory.paper_bandit_excess(*setting)
+    # the first two carry no 1/margin; the regret does, and is the one the theorem prints
+    assert width * rounds / (margin * weight) == pytest.approx(order * margin)
+    assert q * gap * rounds == pytest.approx(order * margin)
+    regret = arms**2 * width * rounds**0.5 * weight / q  # Lemma 3.2 with the k^2 its fake rewards need
+    assert regret / arms == pytest.approx(order, rel=1e-6)
+
+
+def test_lemma_3_4_printed_and_derived():
+    printed = theory.paper_reward_excess(4, 0.1, 1.0, 50.0, 1000, 80.0)
+    derived = theory.paper_reward_derived_excess(4, 0.1, 1.0, 50.0, 1000, 80.0)
+    assert printed == pytest.approx(20 * 1.2 + 20)
+    assert derived == pytest.approx(20 * 2.2 + 200)
+    assert theory.paper_reward_excess(4, 1.0, 1.0, 50.0, 1000, 0.0) == pytest.approx(
+        theory.paper_reward_derived_excess(4, 1.0, 1.0, 50.0, 1000, 0.0)
+    )
+
+
+def test_corollary_1_11_is_two_arms():
+    two = theory.paper_bandit_excess(2, 0.3, 0.1, 1.0, 10**6)
+    assert two == pytest.approx(2 ** (1 / 3) * 0.3 ** (1 / 3) * (10**6) ** (5 / 6) / 0.1)
+    assert theory.paper_bandit_excess(2, 0.3, 0.1, 1.0, 10**6, constant=3.0) == pytest.approx(3 * two)
+
+
+def _fake_moment(arms, gap, margin, width, q):
+    """Largest E ||g||^2 over rewards in {0, M}^k: the fake reward vector of Algorithm 3, pairs along one line."""
+    worst = 0.0
+    for rewards in itertools.product((0.0, width), repeat=arms):
+        here = 0.0
+        for explored, reward in enumerate(rewards):
+            fake = [(arms - 1) * reward if i == explored else width - reward for i in range(arms)]
+            g = sum(0.5 * abs(gap - (fake[0] - fake[j])) * 2 / margin for j in range(1, arms)) / q
+            here += q / arms * g * g
+        worst = max(worst, here)
+    return worst
+
+
+@pytest.mark.parametrize("arms", [2, 3, 4, 6])
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.1])
+def test_fake_rewards_by_enumeration(arms, share):
+    gap, margin, width, q = share * 2.0 / (arms - 1), 0.1, 2.0, 0.3
+    formula = theory.paper_bandit_second_moment(arms, gap, margin, width, q)
+    assert formula == pytest.approx(_fake_moment(arms, gap, margin, width, q))
+
+
+@pytest.mark.parametrize(("arms", "moment"), [(2, 40), (3, 90), (5, 650), (10, 7300)])
+def test_printed_second_moments_of_the_paper(arms, moment):
+    scaled = theory.paper_bandit_second_moment(arms, 1 / (arms - 1), 0.1, 1.0, 0.1) * 0.01
+    assert scaled == pytest.approx(moment, rel=1e-6)
+
+
+def test_the_librarys_estimator_is_quieter_by_four_k():
+    ratios = [
+        theory.paper_bandit_second_moment(k, 1e-3 / k, 1.0 / k, 1.0, 1e-4)
+        / theory.bandit_second_moment(k, 1e-3 / k, 1.0 / k, 1.0, 1e-4)
+        / (4 * k)
+        for k in (50, 200, 1000)
+    ]
+    assert ratios[-1] == pytest.approx(1.0, abs=0.02)
+    at_ten = theory.paper_bandit_second_moment(10, 1 / 9, 0.1, 1.0, 0.1)
+    assert at_ten / theory.bandit_second_moment(10, 1 / 9, 0.1, 1.0, 0.1) == pytest.approx(27.4, abs=0.1)

@@ -1,4 +1,4 @@
-"""The price of a pool: Hedge and AdaHedge run on losses that hurt, against the promised numbers."""
+"""The price of a pool: Hedge and AdaHedge run on losses that hurt, against the proved numbers."""
 
 import math
 

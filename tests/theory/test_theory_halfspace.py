@@ -106,12 +106,12 @@ def _descent(kind, gradients, cap):
         w = -total / math.sqrt(2 * (cap**2 + squares)) if kind == "ftrl" else w - math.sqrt(2 / squares) * g
         w = w / max(1.0, np.linalg.norm(w))
     regret = paid + np.linalg.norm(total)
-    promise = {
+    bound = {
         "fixed": theory.fixed_regret(step, squares),
         "ftrl": theory.ftrl_regret(cap, squares),
         "adagrad": theory.adagrad_regret(squares),
     }
-    return regret, promise[kind]
+    return regret, bound[kind]
 
 
 @pytest.mark.parametrize("kind", ["fixed", "ftrl", "adagrad"])
@@ -124,8 +124,8 @@ def test_the_optimisers_keep_their_regret(kind, dimension):
             drift = rng.uniform(-1, 1) * np.eye(dimension)[0]
             g = rng.normal(size=(rounds, dimension)) + 3 * drift
             g *= lengths / np.linalg.norm(g, axis=1, keepdims=True)
-            regret, promise = _descent(kind, g, cap=1.0)
-            assert regret <= promise + 1e-9
+            regret, bound = _descent(kind, g, cap=1.0)
+            assert regret <= bound + 1e-9
 
 
 def test_regret_constants():
@@ -137,9 +137,9 @@ def test_regret_constants():
 
 def test_fixed_regret_is_reached():
     """Gradients orthogonal to everything before them: regret sqrt(S), the tuned bound exactly."""
-    regret, promise = _descent("fixed", np.eye(64), cap=1.0)
+    regret, bound = _descent("fixed", np.eye(64), cap=1.0)
     assert regret == pytest.approx(8.0)
-    assert promise == pytest.approx(8.0)
+    assert bound == pytest.approx(8.0)
 
 
 @EXACT

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_reader import FakeReader, halfspace_rows
+from stopping import After
 
 from massart import load
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
@@ -17,17 +18,6 @@ X, Y = halfspace_rows(500, 90, density=0.2)
 TAGS = [f"t{number}" if number % 3 else "" for number in range(len(Y))]
 FLAWS = [(3, "index 0"), (77, "label 'x'"), (300, "label 'y'")]
 LEARNERS = [{"noise_rate": 0.1, "margin": 0.05}, {}, {"horizon": 20.0}]
-
-
-class After:
-    """Stops a training after so many looks."""
-
-    def __init__(self, looks):
-        self.looks = looks
-
-    def __call__(self):
-        self.looks -= 1
-        return 15 if self.looks < 0 else None
 
 
 def reader(size=30, **options):

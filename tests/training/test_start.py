@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 from fake_reader import halfspace_rows, write_svmlight
+from stopping import After
 
 from massart import MassartClassifier, load, save
 from massart.data.schema import Schema
@@ -112,7 +113,7 @@ def test_a_new_training_does_not_leave_another_ones_checkpoint(rows, tmp_path):
             notes.append(words)
 
     model = tmp_path / "m"
-    stopped = open_training([str(rows)], Settings(**KNOWN), model=model, stopped=After(1))
+    stopped = open_training([str(rows)], Settings(**KNOWN), model=model, stopped=After(1, signal=2))
     assert stopped.run().checkpoint
     open_training([str(rows)], Settings(**KNOWN), model=model, callbacks=Notes())
     assert stopped.checkpoint.exists()  # it is of the very same training
@@ -132,15 +133,6 @@ def test_what_a_killed_process_left_is_removed(rows, tmp_path):
         "m",
         "rows.svm",
     ]
-
-
-class After:
-    def __init__(self, looks):
-        self.looks = looks
-
-    def __call__(self):
-        self.looks -= 1
-        return 2 if self.looks < 0 else None
 
 
 @pytest.mark.parametrize("settings", [Settings(passes=2), Settings(holdout=10)])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.files import OutputLock
+from massart.files import OutputLock, advice, is_special
 
 __all__ = ["Journal"]
 
@@ -38,6 +38,8 @@ class Journal:
         self._units: dict[str, list[dict[str, Any]]] = {}
         if not self._path.parent.is_dir():
             raise InvalidParameterError(f"cannot resume from {self._path}: there is no folder {self._path.parent}")
+        if is_special(self._path):  # a pipe would keep whoever reads it waiting, a device may never end
+            raise InvalidParameterError(f"cannot resume from {self._path}: it is a folder, a device or a pipe")
         self._lock = OutputLock(self._path).acquire()
         try:
             self._begin(_line({"massart-sweep": _FORMAT, **parameters}))
@@ -75,7 +77,13 @@ class Journal:
     def add(self, key: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write a finished unit, and return when it is on disc."""
         self._units[key] = [dict(row) for row in rows]
-        self._write(_line({"unit": key, "rows": self._units[key]}))
+        try:
+            self._write(_line({"unit": key, "rows": self._units[key]}))
+        except OSError as error:
+            what_to_do = advice(error) or "see that the place can be written to"
+            raise InvalidDataError(
+                f"{self._path} could not be written: {error.strerror or error}; {what_to_do}, and resume"
+            ) from None
 
     def _write(self, text: bytes, at: int | None = None) -> None:
         """Append; with `at`, cut the file there before."""
@@ -89,7 +97,7 @@ class Journal:
     def _check(self, line: bytes, expected: dict[str, Any]) -> None:
         try:
             found = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self._foreign() from None
         if not isinstance(found, dict) or "massart-sweep" not in found:
             raise self._foreign()
@@ -104,7 +112,7 @@ class Journal:
         try:
             unit = json.loads(line)
             self._units[unit["unit"]] = unit["rows"]
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise InvalidDataError(
                 f"line {number} of {self._path} is damaged: delete it, and its unit is run again"
             ) from None

@@ -63,7 +63,7 @@ class Registry:
         nothing: str,
     ) -> None:
         self.noun = noun  # "learner" or "policy"
-        self.default = tuple(default)  # who races if nobody is named
+        self.default = tuple(default)  # who races if none is named
         self._recipes = dict(recipes)
         self._peers = tuple(peers)  # the group of this name
         self._aliases = dict(aliases)  # other names that `make` takes
@@ -85,11 +85,8 @@ class Registry:
         ['linucb', 'uniform']
         """
         installed = self.names()
-        groups = {
-            "default": self.default,
-            "peers": [name for name in self._peers if name in installed],
-            "all": installed,
-        }
+        peers = [name for name in self._peers if name in installed]
+        groups = {"default": self.default, "peers": peers, "all": installed}
         words = [self._aliases.get(word, word) for several in given for word in several.split(",") if word]
         return list(dict.fromkeys(name for word in words for name in groups.get(word, [word])))
 
@@ -191,8 +188,8 @@ def _class(module: str, name: str) -> Any:
 
 def _halfspace(*, horizon: bool = False, **how: str) -> Callable[[Known], Any]:
     def build(known: Known) -> Any:
-        told = (known.dimension, known.noise_rate, known.margin, known.horizon if horizon else None)
-        return _class("massart.learners.halfspace", "Halfspace")(*told, fit_intercept=False, normalize=False, **how)
+        given = (known.dimension, known.noise_rate, known.margin, known.horizon if horizon else None)
+        return _class("massart.learners.halfspace", "Halfspace")(*given, fit_intercept=False, normalize=False, **how)
 
     return build
 
@@ -229,7 +226,7 @@ def _policy(name: str, description: str, **options: float) -> Recipe:
 
 def _peer_learner(name: str, package: str, module: str, description: str) -> Recipe:
     def build(known: Known) -> Any:
-        return _class(f"{_REFERENCE}.{module}", "build_learner")(name, known.dimension, known.seed)
+        return _class(f"{_REFERENCE}.{module}", "build_learner")(name, known.dimension)
 
     return Recipe(build, description, package=package)
 
@@ -318,12 +315,7 @@ LEARNERS: Final = Registry(
                 ("sklearn-hinge", "sklearn", "peer_sklearn", "scikit-learn's SGDClassifier, hinge loss, its defaults"),
                 ("sklearn-perceptron", "sklearn", "peer_sklearn", "scikit-learn's Perceptron"),
                 ("sklearn-pa", "sklearn", "peer_sklearn", "scikit-learn's passive-aggressive learner, PA-I with C = 1"),
-                (
-                    "sklearn-log-averaged",
-                    "sklearn",
-                    "peer_sklearn",
-                    "scikit-learn's SGDClassifier, logistic loss, averaged weights",
-                ),
+                ("sklearn-log-averaged", "sklearn", "peer_sklearn", "scikit-learn's SGDClassifier, log loss, averaged"),
                 ("river-log", "river", "peer_river", "river's LogisticRegression, its defaults"),
                 ("vw", "vowpalwabbit", "peer_vw", "Vowpal Wabbit, logistic loss, its own adaptive steps"),
             ],

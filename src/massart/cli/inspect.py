@@ -45,16 +45,19 @@ def inspect(
 
 def _lines(found: dict[str, Any]) -> list[str]:
     """The page as plain text."""
-    from massart.cli.inspect_page import fact_lines, feature_rows
+    from massart.cli.inspect_page import fact_lines, feature_heads, feature_rows
 
     facts = fact_lines(found)
     width = max(12, *(len(name) for name, _ in facts))
     lines = [f"{name:<{width}}  {words}" for name, words in facts]
     rows = feature_rows(found)
     if rows:
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
-        lines.append("heaviest")
-        lines += ["  " + "  ".join([*map(str.ljust, row, widths), f"{row[-1]:>12}"]) for row in rows]
+        rows = [feature_heads(found), *rows]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        left = 2 if isinstance(found["features"], dict) else 1  # columns of text, before those of numbers
+        lines += [
+            "  ".join([*map(str.ljust, row[:left], widths), *map(str.rjust, row[left:], widths[left:])]) for row in rows
+        ]
     return lines
 
 
@@ -63,7 +66,7 @@ def _draw(found: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from massart.cli.inspect_page import fact_lines, feature_rows
+    from massart.cli.inspect_page import fact_lines, feature_heads, feature_rows
 
     console = plain_console()
     page = Table.grid(padding=(0, 2))
@@ -75,9 +78,9 @@ def _draw(found: dict[str, Any]) -> None:
     rows = feature_rows(found)
     if rows:
         table = Table(header_style="bold")
-        for head in ("class", "heaviest feature")[-(len(rows[0]) - 1) :]:
-            table.add_column(head)
-        table.add_column("weight", justify="right", no_wrap=True)
+        for head in feature_heads(found):
+            number = "weight" in head
+            table.add_column(head, justify="right" if number else "left", no_wrap=number)
         for row in rows:
             table.add_row(*map(Text, row))
         console.print(table)

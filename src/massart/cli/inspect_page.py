@@ -12,15 +12,17 @@ from massart.data.feature_names import column_names, find_names
 from massart.errors import InvalidParameterError
 from massart.kernels.learning import ranking as kernel
 from massart.learners.certificate import noise_rate_words
+from massart.learners.pool import Pool
 from massart.models.export import facts, finite
 from massart.models.opening import OpenedModel, model_of, open_model
 
-__all__ = ["fact_lines", "feature_rows", "inspect_model", "shown"]
+__all__ = ["fact_lines", "feature_heads", "feature_rows", "inspect_model", "shown"]
 
 _EXPERTS: Final = 5  # of a pool that are named
 _DECIDERS: Final = ("bandit", "ranker")
 _LONGEST, _LONGEST_PATH = 60, 240  # characters of a name
 _FILES, _COLUMNS = 4, 8  # that are named
+_HEADS: Final = {"weight": "weight", "effect": "weight x deviation"}
 
 Fact = tuple[str, str]
 
@@ -28,8 +30,9 @@ Fact = tuple[str, str]
 def inspect_model(path: str | os.PathLike[str], top: int = 10, names: Sequence[str] = ()) -> dict[str, Any]:
     """All of it, as JSON has it.
 
-    `top` features are named, the heaviest first. Where names were hashed, data is looked through for names that are
-    hashed to these columns.
+    `top` features are named, the heaviest first: by weight times the standard deviation of the column, where the
+    learner keeps deviations, else by weight. Where names were hashed, data is looked through for names that are hashed
+    to these columns.
 
     >>> import tempfile
     >>> from massart import MassartClassifier, save
@@ -55,13 +58,14 @@ def inspect_model(path: str | os.PathLike[str], top: int = 10, names: Sequence[s
 def _learner(opened: OpenedModel, top: int, names: Sequence[str]) -> dict[str, Any]:
     if names and opened.naming != "hash":
         raise InvalidParameterError(f"{opened.path} knows its columns without help: leave --names out")
-    columns = [_heaviest(row[:-1], top) for row in opened.weights]
+    members = getattr(opened.learner, "members", [opened.learner])
+    spreads = [member.deviations() if isinstance(member, Pool) else None for member in members]
+    columns = [_heaviest(row[:-1], own, top) for row, own in zip(opened.weights, spreads, strict=True)]
     labels = _labels(opened, {column for own in columns for column in own}, names)
     heavy = [
-        [{"name": labels[column], "column": column, "weight": float(row[column])} for column in own]
-        for row, own in zip(opened.weights, columns, strict=True)
+        [{"name": labels[column], **_feature(column, row, spread)} for column in own]
+        for row, own, spread in zip(opened.weights, columns, spreads, strict=True)
     ]
-    members = getattr(opened.learner, "members", [opened.learner])
     shares = [dict(list(member.shares().items())[:_EXPERTS]) for member in members]
     constants = opened.weights[:, -1].tolist()
     used = int(np.count_nonzero(opened.weights[:, :-1].any(axis=0) if len(heavy) > 1 else opened.weights[0, :-1]))
@@ -76,8 +80,18 @@ def _learner(opened: OpenedModel, top: int, names: Sequence[str]) -> dict[str, A
     }
 
 
-def _heaviest(weights: NDArray[np.float64], top: int) -> list[int]:
+def _feature(column: int, weights: NDArray[np.float64], spread: NDArray[np.float64] | None) -> dict[str, Any]:
+    weight, deviation = float(weights[column]), None if spread is None else float(spread[column])
+    effect = None if deviation is None else weight * deviation
+    return {"column": column, "weight": weight, "deviation": deviation, "effect": effect}
+
+
+def _heaviest(weights: NDArray[np.float64], spread: NDArray[np.float64] | None, top: int) -> list[int]:
     """The columns of the largest weights in size, which are not 0; of equals, the first."""
+    if spread is not None:
+        sizes = np.abs(weights)
+        order = np.lexsort((-sizes, -sizes * spread))
+        return [int(column) for column in order if sizes[column] > 0][:top]
     sizes = np.abs(weights)
     top = min(top, sizes.size)
     if not top:
@@ -151,15 +165,31 @@ def fact_lines(found: Mapping[str, Any]) -> list[Fact]:
 
 
 def feature_rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """(name, weight), or (class, name, weight) if there are more than two classes."""
+    """Name, weight and, where deviations are known, effect; the class before them if there are more than two."""
     features = found.get("features") or []
     if isinstance(features, Mapping):
         return [(shown(label), *row) for label, own in features.items() for row in _pairs(own)]
     return list(_pairs(features))
 
 
-def _pairs(features: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    return [(" | ".join(map(shown, feature["name"].split(" | "))), f"{feature['weight']:+.6g}") for feature in features]
+def _pairs(features: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    return [
+        (" | ".join(map(shown, feature["name"].split(" | "))), *(f"{feature[key]:+.6g}" for key in _numbers(feature)))
+        for feature in features
+    ]
+
+
+def _numbers(feature: Mapping[str, Any]) -> tuple[str, ...]:
+    return ("weight",) if feature["effect"] is None else ("weight", "effect")
+
+
+def feature_heads(found: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the columns of `feature_rows`."""
+    features = found["features"]
+    several = isinstance(features, Mapping)
+    first = next(own[0] for own in features.values() if own) if several else features[0]
+    numbers = tuple("raw weight" if len(_numbers(first)) == 1 else _HEADS[key] for key in _numbers(first))
+    return (*(("class",) if several else ()), "heaviest feature", *numbers)
 
 
 def _what(found: Mapping[str, Any]) -> str:
@@ -231,9 +261,10 @@ _LEFT_OUT = {"unlabelled": "without a label", "weightless": "of importance 0", "
 def _counts(found: Mapping[str, Any]) -> list[Fact]:
     if found["kind"] in ("bandit", "ranker"):
         return _decisions(found)
-    facts = [("rounds", f"{found['rounds']:,}, {found['mistakes']:,} mistakes")]
+    facts = [("rounds", f"{found['rounds']:,}, {found['mistakes']:,} mistake{'' if found['mistakes'] == 1 else 's'}")]
     if found["error"] is not None:
-        words = f" ({found['error']:.2%}), each row predicted before it was learned"
+        counted = "; rows are counted, whatever their weight" if found["certificate"]["weighted"] else ""
+        words = f" ({found['error']:.2%}), each row predicted before it was learned{counted}"
         facts = [("rounds", facts[0][1] + words)]
     facts.append(("bound", found["certificate"]["sentence"]))
     facts.append(("noise rate", noise_rate_words(found["noise_rate"])))

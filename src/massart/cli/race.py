@@ -1,4 +1,4 @@
-"""`massart race`: learners meet worlds; a live table while it runs, a table, a page, a figure or rows at the end."""
+"""`massart race`: learners in worlds; a live table while it runs, a table, a page, a figure or rows at the end."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
@@ -51,6 +51,7 @@ def race(
         typer.Option(
             "--learner",
             "-l",
+            metavar="NAME",
             help="A learner by name, once for each or with commas. Groups: default (if none is named), peers (other "
             "packages' learners, as far as installed), all.",
         ),
@@ -78,12 +79,13 @@ def race(
     figure: Annotated[Path | None, typer.Option(help="Draw the curves to a .png, .svg or .pdf file.")] = None,
     rows: Annotated[Path | None, typer.Option(help="Write every row to a .json, .jsonl or .parquet file.")] = None,
     resume: Annotated[
-        Path | None, typer.Option(help="A journal: started again with it, a race only does what is missing.")
+        Path | None,
+        typer.Option(help="A journal of finished runs: a race that is started again with it runs only the rest."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON instead of a table.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors on the way.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors while it runs.")] = False,
 ) -> None:
-    """Race learners through worlds whose labels lie, and see who stays below the bound.
+    """Race learners in worlds with noisy labels, and see who stays below the bound.
 
     Ctrl-C stops the race, keeps what was done and writes the report from it.
 

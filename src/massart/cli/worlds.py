@@ -1,4 +1,4 @@
-"""`massart worlds`: what there is to race in."""
+"""`massart worlds`: the worlds to race in."""
 
 import json as json_format
 from typing import TYPE_CHECKING, Annotated, Any
@@ -114,7 +114,7 @@ def _reward_table(made: list["RewardWorld"]) -> "Table":
 def _regions(world: "World") -> str:
     parts = []
     for region in world.regions:
-        share = "as often as the learner lets it" if region.mass is None else f"{region.mass:.0%} of the rounds"
-        parts.append(f"{region.name}: {share}, {region.flip_rate:.0%} of its labels lie")
-    least = "" if world.bayes_error is None else f". The target itself errs on {world.bayes_error:.1%}"
+        share = "depending on the learner" if region.mass is None else f"{region.mass:.0%} of the rounds"
+        parts.append(f"{region.name}: {share}, {region.flip_rate:.0%} of its labels are wrong")
+    least = "" if world.bayes_error is None else f". The target itself is wrong on {world.bayes_error:.1%}"
     return "Regions: " + "; ".join(parts) + least + "."

@@ -8,9 +8,10 @@ from typing import Any, Final
 from massart.data.limits import MOST_COLUMNS
 from massart.errors import InvalidParameterError
 
-__all__ = ["BITS", "FORMATS", "MOST_BITS", "MOST_FEATURES", "Schema"]
+__all__ = ["BITS", "FORMATS", "MOST_BITS", "MOST_FEATURES", "TEXTS", "Schema"]
 
-FORMATS = ("svmlight", "vw", "csv", "jsonl", "parquet", "arrow", "npy")
+TEXTS = ("svmlight", "vw", "csv", "jsonl")  # formats whose positions count bytes
+FORMATS = (*TEXTS, "parquet", "arrow", "npy")
 BITS = 18  # as many as Vowpal Wabbit takes by default
 MOST_BITS = 30
 MOST_FEATURES = 1 << 25  # columns that are counted rather than hashed

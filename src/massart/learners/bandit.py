@@ -12,7 +12,7 @@ from massart.errors import InvalidDataError, InvalidParameterError, ModelFileErr
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.ranking_door import CheckedRound, check_round
 from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
-from massart.learners.choice import Choice, Contexts, Played, Signer, new_epoch
+from massart.learners.choice import Choice, Contexts, Played, Signer, begin_epoch
 from massart.learners.lift import LiftCertificate, certify_lift
 from massart.learners.locking import Guarded
 from massart.learners.pending import Pending
@@ -93,6 +93,8 @@ class MonotoneBandit(Guarded):
     _clip: bool
     _lost_key: str  # why choices from before cannot be verified, or ""
 
+    _epoch: int  # set by begin_epoch
+
     def __init__(
         self,
         gap: float | None = None,
@@ -116,7 +118,7 @@ class MonotoneBandit(Guarded):
         self._seed = _seed_of(random_state)
         self._pending = Pending(options.expire_after)
         self._identity = uuid.uuid4().hex
-        self._epoch = new_epoch()
+        begin_epoch(self)
         self._signer = Signer()
         self._lost_key = ""
 
@@ -240,6 +242,10 @@ class MonotoneBandit(Guarded):
         with self._lock:
             self._seed = seed
 
+    def _drawn_anew(self) -> None:
+        """In a forked process: as after a load. Without the lock, which a thread of the other process may hold."""
+        self._seed = np.uint64(secrets.randbits(64))
+
     def sign_with(self, key: bytes | None, lost: str = "") -> None:
         """Sign choices by this key of 32 bytes from here on; None: by a new one, for the old one is `lost`.
 
@@ -293,7 +299,7 @@ class MonotoneBandit(Guarded):
         self._pending = Pending.from_arrays(arrays, int(expiry) or None, state)
         self._seed = np.uint64(arrays["seed"][0])
         self._identity = arrays["identity"].tobytes().hex()
-        self._epoch = new_epoch()
+        begin_epoch(self)
         self._signer = Signer()
         self._lost_key = ""
 

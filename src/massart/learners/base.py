@@ -11,12 +11,39 @@ from massart.errors import InvalidParameterError
 from massart.kernels.door import NO_WEIGHT, Rows, check_labels, one_label, one_row
 from massart.learners.locking import Guarded
 
-__all__ = ["NO_SCORES", "BinaryLearner", "Learner", "OnlineLearner", "check_narrower", "check_wider", "narrowed",
-           "widened"]  # fmt: skip
+__all__ = [
+    "NO_SCORES",
+    "BinaryLearner",
+    "Learner",
+    "OnlineLearner",
+    "Stateful",
+    "check_narrower",
+    "check_wider",
+    "narrowed",
+    "widened",
+]
+
+
+class Stateful(Protocol):
+    """What learners of labels and policies of rewards have in common: weights, and a state that can be saved."""
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """(d,) the linear score of a row or of an arm: what an adversary looks at."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All of its state."""
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
+        """The learner or policy whose `arrays()` these are: its future is the same, bit for bit."""
+
+    def copy(self) -> Self:
+        """An independent one in the same state."""
 
 
 @runtime_checkable
-class OnlineLearner(Protocol):
+class OnlineLearner(Stateful, Protocol):
     """Predict a row, then learn it; labels are -1 and +1, a score >= 0 means +1.
 
     Rows may come one by one or many at a time, with the same result bit for bit.
@@ -35,22 +62,8 @@ class OnlineLearner(Protocol):
         """Learn each row in turn; return the scores they had just before."""
 
     @property
-    def weights(self) -> NDArray[np.float64]:
-        """(d,) the linear predictor."""
-
-    @property
     def direction(self) -> NDArray[np.float64]:
         """(d,) the weights up to a positive factor, without a copy where possible: what an adversary looks at."""
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of its state."""
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
-        """The learner whose `arrays()` these are, bit for bit."""
-
-    def copy(self) -> Self:
-        """An independent learner in the same state."""
 
 
 NO_SCORES = np.empty(0)

@@ -82,8 +82,9 @@ class Certificate:
     @property
     def sentence(self) -> str:
         """The verdict with its numbers, in one line: the same wherever a certificate is shown."""
-        by_weight = " by weight" if self.weighted else ""
-        seen = f"{self.mistakes:,.0f} mistakes in {self.rounds:,.0f} rounds{by_weight}"
+        seen = f"{self.mistakes:,.0f} mistakes in {self.rounds:,.0f} rounds"
+        if self.weighted:
+            seen = f"mistakes of weight {self.mistakes:,.0f} in rounds of weight {self.rounds:,.0f}"
         declared = f"noise rate {self.noise_rate:.3g}, margin {self.margin:.2g}"
         sure = f"{self.confident_mistake_bound:,.0f} at {self.confidence:.4g}"
         if self.verdict == CONTRADICTS:

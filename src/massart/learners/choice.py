@@ -3,10 +3,12 @@
 import hashlib
 import hmac
 import json
+import os
 import secrets
 from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, NamedTuple, NoReturn
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +27,31 @@ from massart.learners.choice_json import (
     refuse_constant,
 )
 
-__all__ = ["Choice", "Contexts", "Played", "Signer", "new_epoch"]
+__all__ = ["Choice", "Contexts", "Played", "Signer", "begin_epoch"]
 
 _FORMAT = 2
 
 
-def new_epoch() -> int:
-    """64 random bits: what sets the choices of one life of a policy apart from those of its copies."""
-    return secrets.randbits(64)
+_LIVING: WeakSet[Any] = WeakSet()  # policies that make choices in this process
+
+
+def begin_epoch(policy: Any) -> None:
+    """Give a policy 64 random bits, `_epoch`, which set its choices apart from those of its copies.
+
+    Those in a process that is forked later are copies, too: there it gets others, and `_drawn_anew` is called.
+    """
+    policy._epoch = secrets.randbits(64)
+    _LIVING.add(policy)
+
+
+def _forked() -> None:
+    for policy in tuple(_LIVING):
+        policy._epoch = secrets.randbits(64)
+        policy._drawn_anew()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_forked)
 
 
 class Played(NamedTuple):

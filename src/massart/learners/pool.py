@@ -265,11 +265,25 @@ class Pool(BinaryLearner):
         d = self._F.shape[1] - 1
         few = np.concatenate([self._F[-1:], self._C[kernel.CENTRED_SIZE - kernel.CENTRED :]])
         few[0, d] *= self._how[kernel.Setting.BIAS]
-        deviation = np.sqrt(self._C[kernel.DEVIATION, :d] / max(self._t[mixture.Total.WEIGHT], 1e-300))
+        deviation = self._deviations()
         centred = few[1:]
         centred[:, :d] /= np.where(deviation > 1e-200, deviation, np.inf)
         centred[:, d] -= mixed(centred[:, :d], self._C[kernel.MEAN, :d])  # no BLAS: a fixed order
         return few
+
+    def _deviations(self) -> NDArray[np.float64]:
+        return np.asarray(np.sqrt(self._C[kernel.DEVIATION, :-1] / max(self._t[mixture.Total.WEIGHT], 1e-300)))
+
+    @locked
+    def deviations(self) -> NDArray[np.float64] | None:
+        """(n_features,) the standard deviation of each column so far; None where columns are many, or have come late.
+
+        >>> learner = Pool(2)
+        >>> _ = learner.learn_many([[1.0, 5.0], [3.0, 5.0]], [-1, 1])
+        >>> learner.deviations()
+        array([1., 0.])
+        """
+        return self._deviations() if self._C.size and self._C.shape[1] - 1 == self.n_features else None
 
     @locked
     def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:

@@ -46,6 +46,8 @@ def read_key(path: str | os.PathLike[str], bandit: str) -> bytes | None:
 
 def _read(path: str | os.PathLike[str]) -> dict[str, str]:
     try:
+        if not key_path(path).is_file():  # a pipe would keep whoever opens it waiting
+            return {}
         with key_path(path).open("rb") as file:
             found: Any = json.loads(file.read(_MOST_BYTES))
         keys = found["keys"]

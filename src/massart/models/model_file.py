@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import ModelFileError
-from massart.files import replacing
+from massart.files import file_path, replacing
 from massart.models.arrays import (
     BLOCK,
     MOST_FOLDED,
@@ -160,7 +160,7 @@ def read_header(path: _Path) -> dict[str, Any]:
 @contextmanager
 def _opened(path: _Path) -> Iterator[tuple[BinaryIO, zipfile.ZipFile, dict[str, Any]]]:
     """The file, its members and its header; whatever goes wrong meanwhile is the file's fault."""
-    if not stat.S_ISREG(Path(path).stat().st_mode):  # a pipe, which would keep whoever opens it waiting
+    if not stat.S_ISREG(file_path(path).stat().st_mode):  # a pipe, which would keep whoever opens it waiting
         raise ModelFileError(f"{os.fspath(path)} is a folder, a device or a pipe: give the name of a model file")
     file = Path(path).open("rb")  # a missing file is its own error  # noqa: SIM115
     try:

@@ -1,221 +1,26 @@
 """Every parameter and every bound, one result per function, in plain floats.
 
-`halfspace` holds the theorem the library runs on and what no learner can avoid, `slack` and `paper` the printed
-algorithm and its true constants, `confidence` what holds with high probability, under broken assumptions and offline,
-`experts` the price of a pool, `arms` and `paper_arms` the k-arm forms, `conditions` the ranges.  Proofs are in
-docs/theory.md.
+`halfspace` holds the theorem the library runs on and what no learner can avoid, `paper` the slack form and the printed
+algorithm with its true constants, `confidence` what holds with high probability, under broken assumptions and offline,
+`experts` the price of a pool, `arms` the k-arm forms, `conditions` the ranges.  Proofs are in docs/theory.md.
 
 >>> from massart import theory
 >>> round(theory.ftrl_mistake_bound(noise_rate=0.1, margin=0.05, rounds=10**6))
 109125
 """
 
-from massart.theory.arms import (
-    adaptive_bandit_gradient_cap,
-    arm_floor,
-    bandit_gradient_cap,
-    bandit_lift,
-    bandit_second_moment,
-    best_arm_lift,
-    exploration_cost,
-    exploration_rate,
-    full_information_gradient_cap,
-    full_information_lift,
-    guaranteed_lift,
-    lagging_cap_regret,
-    learned_lift,
-    lift_evidence,
-    lift_from_regret,
-    slack_lift_from_regret,
-)
-from massart.theory.conditions import (
-    check_arm_slack,
-    check_arms,
-    check_bandit,
-    check_confidence,
-    check_experts,
-    check_margin,
-    check_mistakes,
-    check_noise_rate,
-    check_nonnegative,
-    check_positive,
-    check_probability,
-    check_rounds,
-    check_slack,
-)
-from massart.theory.confidence import (
-    anytime_deviation,
-    anytime_evidence,
-    class_weight_noise_rate,
-    corruption_penalty,
-    deviation,
-    direction_evidence,
-    high_probability_mistake_bound,
-    margin_penalty,
-    noise_penalty,
-    online_to_batch_error,
-    robust_mistake_bound,
-    samples_for_error,
-)
-from massart.theory.experts import (
-    adahedge_price,
-    council_default_price,
-    council_price,
-    discounted_rounds,
-    forgetting_mistake_bound,
-    hedge_known_horizon_price,
-    hedge_price,
-    pool_mistake_bound,
-)
-from massart.theory.halfspace import (
-    adagrad_mistake_bound,
-    adagrad_regret,
-    affine_margin,
-    excess_mistake_probability,
-    excess_root,
-    fixed_mistake_bound,
-    fixed_regret,
-    fixed_step,
-    ftrl_mistake_bound,
-    ftrl_regret,
-    gradient_cap,
-    hardest_noise_rate,
-    linearised_regret,
-    lower_mistake_bound,
-    lower_mistake_bound_at,
-    rounds_until,
-    rounds_until_worthwhile,
-    scaled_margin,
-    squared_gradients_bound,
-)
-from massart.theory.paper import (
-    descent_anytime_regret,
-    descent_regret,
-    paper_anytime_mistake_bound,
-    paper_floor,
-    paper_gradient_cap,
-    paper_lemma_derived_excess,
-    paper_lemma_excess,
-    paper_mistake_bound,
-    paper_slack,
-    paper_step,
-    paper_theorem_excess,
-)
-from massart.theory.paper_arms import (
-    paper_bandit_excess,
-    paper_bandit_rounds,
-    paper_bandit_second_moment,
-    paper_exploration_rate,
-    paper_reward_derived_excess,
-    paper_reward_excess,
-    paper_shift,
-    paper_zero_weight,
-)
-from massart.theory.slack import (
-    black_box_floor,
-    black_box_mistake_bound,
-    black_box_slack,
-    sharp_floor,
-    slack_excess_order,
-    slack_from_regret,
-    slack_mistake_bound,
-    tuned_slack,
-)
+from massart.theory import arms, conditions, confidence, experts, halfspace, paper
+from massart.theory.arms import *  # noqa: F403 - each module's __all__ is exact
+from massart.theory.conditions import *  # noqa: F403
+from massart.theory.confidence import *  # noqa: F403
+from massart.theory.experts import *  # noqa: F403
+from massart.theory.halfspace import *  # noqa: F403
+from massart.theory.paper import *  # noqa: F403
 
-__all__ = [
-    "adagrad_mistake_bound",
-    "adagrad_regret",
-    "adahedge_price",
-    "adaptive_bandit_gradient_cap",
-    "affine_margin",
-    "anytime_deviation",
-    "anytime_evidence",
-    "arm_floor",
-    "bandit_gradient_cap",
-    "bandit_lift",
-    "bandit_second_moment",
-    "best_arm_lift",
-    "black_box_floor",
-    "black_box_mistake_bound",
-    "black_box_slack",
-    "check_arm_slack",
-    "check_arms",
-    "check_bandit",
-    "check_confidence",
-    "check_experts",
-    "check_margin",
-    "check_mistakes",
-    "check_noise_rate",
-    "check_nonnegative",
-    "check_positive",
-    "check_probability",
-    "check_rounds",
-    "check_slack",
-    "class_weight_noise_rate",
-    "corruption_penalty",
-    "council_default_price",
-    "council_price",
-    "descent_anytime_regret",
-    "descent_regret",
-    "deviation",
-    "direction_evidence",
-    "discounted_rounds",
-    "excess_mistake_probability",
-    "excess_root",
-    "exploration_cost",
-    "exploration_rate",
-    "fixed_mistake_bound",
-    "fixed_regret",
-    "fixed_step",
-    "forgetting_mistake_bound",
-    "ftrl_mistake_bound",
-    "ftrl_regret",
-    "full_information_gradient_cap",
-    "full_information_lift",
-    "gradient_cap",
-    "guaranteed_lift",
-    "hardest_noise_rate",
-    "hedge_known_horizon_price",
-    "hedge_price",
-    "high_probability_mistake_bound",
-    "lagging_cap_regret",
-    "learned_lift",
-    "lift_evidence",
-    "lift_from_regret",
-    "linearised_regret",
-    "lower_mistake_bound",
-    "lower_mistake_bound_at",
-    "margin_penalty",
-    "noise_penalty",
-    "online_to_batch_error",
-    "paper_anytime_mistake_bound",
-    "paper_bandit_excess",
-    "paper_bandit_rounds",
-    "paper_bandit_second_moment",
-    "paper_exploration_rate",
-    "paper_floor",
-    "paper_gradient_cap",
-    "paper_lemma_derived_excess",
-    "paper_lemma_excess",
-    "paper_mistake_bound",
-    "paper_reward_derived_excess",
-    "paper_reward_excess",
-    "paper_shift",
-    "paper_slack",
-    "paper_step",
-    "paper_theorem_excess",
-    "paper_zero_weight",
-    "pool_mistake_bound",
-    "robust_mistake_bound",
-    "rounds_until",
-    "rounds_until_worthwhile",
-    "samples_for_error",
-    "scaled_margin",
-    "sharp_floor",
-    "slack_excess_order",
-    "slack_from_regret",
-    "slack_lift_from_regret",
-    "slack_mistake_bound",
-    "squared_gradients_bound",
-    "tuned_slack",
-]
+__all__: list[str] = []
+__all__ += arms.__all__
+__all__ += conditions.__all__
+__all__ += confidence.__all__
+__all__ += experts.__all__
+__all__ += halfspace.__all__
+__all__ += paper.__all__

@@ -1,10 +1,11 @@
-"""The ranges in which the theorems are true: one check per quantity, one sentence per refusal.
+"""The ranges in which the theorems are true: one check per quantity, one sentence per error.
 
 Every check returns its argument as a `float` (or `int` where a count is needed), so that a
 formula can be written on the line after it.  NaN and infinities fail every check.
 """
 
 import math
+from collections.abc import Callable
 
 from massart.errors import InvalidParameterError
 from massart.options import check_margin, check_noise_rate, check_number
@@ -26,20 +27,24 @@ __all__ = [
 ]
 
 
+def _require(name: str, value: float, holds: Callable[[float], bool], condition: str, advice: str = "") -> float:
+    """Return `value` as a float if the condition holds, which the message quotes."""
+    number = check_number(name, value)
+    if not holds(number):
+        raise InvalidParameterError(f"{name} must satisfy {condition}; got {value!r}{advice}")
+    return number
+
+
 def check_slack(slack: float, noise_rate: float) -> float:
     """0 <= slack <= 1 - 2 noise_rate: beyond it the leaky-ReLU loss is no longer convex.
 
     >>> check_slack(0.2, noise_rate=0.1)
     0.2
     """
-    number = check_number("slack", slack)
     largest = 1.0 - 2.0 * check_noise_rate(noise_rate)
-    if not 0.0 <= number <= largest:
-        raise InvalidParameterError(
-            f"slack must satisfy 0 <= slack <= 1 - 2 noise_rate = {largest:g}; got {slack!r}. "
-            "A larger slack makes the loss concave: take a smaller one."
-        )
-    return number
+    condition = f"0 <= slack <= 1 - 2 noise_rate = {largest:g}"
+    advice = ". A larger slack makes the loss concave: take a smaller one."
+    return _require("slack", slack, lambda number: 0.0 <= number <= largest, condition, advice)
 
 
 def check_rounds(rounds: float, name: str = "rounds", smallest: float = 0.0) -> float:
@@ -48,10 +53,7 @@ def check_rounds(rounds: float, name: str = "rounds", smallest: float = 0.0) -> 
     >>> check_rounds(1000)
     1000.0
     """
-    number = check_number(name, rounds)
-    if not number >= smallest:
-        raise InvalidParameterError(f"{name} must satisfy {name} >= {smallest:g}; got {rounds!r}")
-    return number
+    return _require(name, rounds, lambda number: number >= smallest, f"{name} >= {smallest:g}")
 
 
 def check_mistakes(mistakes: float, rounds: float) -> float:
@@ -60,10 +62,8 @@ def check_mistakes(mistakes: float, rounds: float) -> float:
     >>> check_mistakes(3, rounds=10)
     3.0
     """
-    number = check_number("mistakes", mistakes)
-    if not 0.0 <= number <= rounds:
-        raise InvalidParameterError(f"mistakes must satisfy 0 <= mistakes <= rounds = {rounds:g}; got {mistakes!r}")
-    return number
+    condition = f"0 <= mistakes <= rounds = {rounds:g}"
+    return _require("mistakes", mistakes, lambda number: 0.0 <= number <= rounds, condition)
 
 
 def check_confidence(confidence: float) -> float:
@@ -72,13 +72,8 @@ def check_confidence(confidence: float) -> float:
     >>> check_confidence(0.99)
     0.99
     """
-    number = check_number("confidence", confidence)
-    if not 0.0 < number < 1.0:
-        raise InvalidParameterError(
-            f"confidence must satisfy 0 < confidence < 1; got {confidence!r}. "
-            "It is the probability with which the bound holds, for example 0.99."
-        )
-    return number
+    advice = ". It is the probability with which the bound holds, for example 0.99."
+    return _require("confidence", confidence, lambda number: 0.0 < number < 1.0, "0 < confidence < 1", advice)
 
 
 def check_probability(name: str, probability: float) -> float:
@@ -87,10 +82,7 @@ def check_probability(name: str, probability: float) -> float:
     >>> check_probability("flip_rate", 0.7)
     0.7
     """
-    number = check_number(name, probability)
-    if not 0.0 <= number <= 1.0:
-        raise InvalidParameterError(f"{name} must satisfy 0 <= {name} <= 1; got {probability!r}")
-    return number
+    return _require(name, probability, lambda number: 0.0 <= number <= 1.0, f"0 <= {name} <= 1")
 
 
 def check_nonnegative(name: str, value: float) -> float:
@@ -99,10 +91,7 @@ def check_nonnegative(name: str, value: float) -> float:
     >>> check_nonnegative("regret", 12.5)
     12.5
     """
-    number = check_number(name, value)
-    if not number >= 0.0:
-        raise InvalidParameterError(f"{name} must satisfy {name} >= 0; got {value!r}")
-    return number
+    return _require(name, value, lambda number: number >= 0.0, f"{name} >= 0")
 
 
 def check_positive(name: str, value: float) -> float:
@@ -111,10 +100,7 @@ def check_positive(name: str, value: float) -> float:
     >>> check_positive("step", 0.5)
     0.5
     """
-    number = check_number(name, value)
-    if not number > 0.0:
-        raise InvalidParameterError(f"{name} must satisfy {name} > 0; got {value!r}")
-    return number
+    return _require(name, value, lambda number: number > 0.0, f"{name} > 0")
 
 
 def _count(name: str, value: float, smallest: int, advice: str) -> int:
@@ -130,7 +116,7 @@ def check_experts(experts: float) -> int:
     >>> check_experts(40)
     40
     """
-    return _count("experts", experts, 1, "A pool needs somebody to follow.")
+    return _count("experts", experts, 1, "A pool needs at least one expert.")
 
 
 def check_arms(arms: float) -> int:
@@ -148,10 +134,8 @@ def check_arm_slack(slack: float, gap: float) -> float:
     >>> check_arm_slack(0.05, gap=0.1)
     0.05
     """
-    number = check_number("slack", slack)
-    if not 0.0 <= number <= check_positive("gap", gap):
-        raise InvalidParameterError(f"slack must satisfy 0 <= slack <= gap = {gap:g}; got {slack!r}")
-    return number
+    largest = check_positive("gap", gap)
+    return _require("slack", slack, lambda number: 0.0 <= number <= largest, f"0 <= slack <= gap = {gap:g}")
 
 
 def check_bandit(arms: float, gap: float, margin: float, reward_width: float) -> int:

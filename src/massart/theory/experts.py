@@ -1,9 +1,9 @@
 """Many halfspaces and one master (section 7 of docs/theory.md): the price of not knowing the parameters.
 
 Every expert sees every label, so the master's problem is prediction with expert advice. A draw from AdaHedge's shares
-exceeds the best expert's mistakes by one price; a council that follows either draws or a vote adds another.
+exceeds the best expert's mistakes by one price; Prod with a default, which follows draws or a vote, adds another.
 
-Prices are for rounds that weigh 1. For AdaHedge and the council with rounds of any weights, the heaviest c: divide
+Prices are for rounds that weigh 1. For AdaHedge and Prod with rounds of any weights, the heaviest c: divide
 weights and losses by c, and multiply the price by c.
 """
 
@@ -78,7 +78,7 @@ def adahedge_price(experts: int, rounds: float, best_loss: float, laziness: floa
 
 
 def council_default_price(split: float) -> float:
-    """Theorem 7(d) of docs/theory.md: what a council of two loses to its default.
+    """Theorem 7(d) of docs/theory.md: what Prod over two experts loses to its default.
 
     2 ln 2 + ln(1 + D) / (2 e).  `split` D is the sum over rounds of the squared difference of the two
     (expected) losses, at most the number of rounds.
@@ -90,7 +90,7 @@ def council_default_price(split: float) -> float:
 
 
 def council_price(split: float) -> float:
-    """Theorem 7(d) of docs/theory.md: what a council of two loses to the one that is not its default.
+    """Theorem 7(d) of docs/theory.md: what Prod over two experts loses to the one that is not its default.
 
     2 s ln(2 s - 1) + (4/5) sqrt(D) + council_default_price(D),  s = sqrt(1 + D).  `split` as there.
 
@@ -103,11 +103,7 @@ def council_price(split: float) -> float:
 
 
 def pool_mistake_bound(
-    noise_rate: float,
-    margin: float,
-    rounds: float,
-    grid: Iterable[tuple[float, float]],
-    experts: int | None = None,
+    noise_rate: float, margin: float, rounds: float, grid: Iterable[tuple[float, float]], experts: int | None = None
 ) -> float:
     """Theorem 7(e) of docs/theory.md: E[M] of the library's pool, with learners of Theorem 1(b) on a grid.
 

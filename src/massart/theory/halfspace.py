@@ -239,7 +239,7 @@ def rounds_until(
     """Find the smallest T >= 1 with mistake_bound(noise_rate, margin, T) / T <= noise_rate + tolerance.
 
     The excess per round has to fall with T, as it does for every bound of this package; a bound that does not come
-    within the tolerance in 10^60 rounds is refused.
+    within the tolerance in 10^60 rounds raises an error.
 
     >>> rounds_until(fixed_mistake_bound, noise_rate=0.0, margin=0.1, tolerance=0.01)
     10000

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk
 from massart.data.crossing import crossed
-from massart.data.io.sources import find_sources
+from massart.data.formats.detect import detect_format
+from massart.data.io.sources import Source, find_sources
 from massart.data.reader import Reader
+from massart.data.schema import TEXTS, Schema
 from massart.errors import InvalidDataError
 from massart.files import OutputLock, check_place, is_special
 from massart.training.ahead import Ahead
@@ -79,7 +81,10 @@ def predict_file(
         schema = replace(schema, format=data_format, header=None, separator=None)
     if isinstance(out, Path):
         check_place(out, "the predictions")
-    reader = Reader(find_sources(list(data)), schema, workers=workers, labelled=False, tags=True)
+    sources = find_sources(list(data))
+    for source in sources:
+        source.eager = source.is_pipe and schema.format in TEXTS  # an answer may be waited for before the next row
+    reader = _reader(sources, schema, workers)
     if reader.schema.width is not None:
         check_width(reader.schema.width, weights.size - 1)
     sink = PredictionFile(out) if isinstance(out, Path) else out
@@ -102,6 +107,21 @@ def predict_file(
             sink.abandon()
         raise
     return found
+
+
+def _reader(sources: Sequence[Source], schema: Schema, workers: int) -> Reader:
+    """A reader of the rows; those of another format have none of the model's columns, and are refused for that."""
+    try:
+        return Reader(sources, schema, workers=workers, labelled=False, tags=True)
+    except InvalidDataError:
+        found = None
+        with contextlib.suppress(InvalidDataError):
+            found = detect_format(sources[0])
+        if found in (None, schema.format):
+            raise
+        raise InvalidDataError(
+            f"{sources[0].name} is {found}, but the model was trained on {schema.format}: give rows with its columns"
+        ) from None
 
 
 class PredictionLines:

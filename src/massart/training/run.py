@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from massart.data.chunk import Chunk
+from massart.data.schema import TEXTS
 from massart.errors import InvalidDataError, MassartError
 from massart.files import OutputLock
 from massart.kernels.compiling import compiled
@@ -26,7 +27,6 @@ _COUNTS = {  # that a model file holds of its training, by their names there
     **{name: name for name in ("learned", "mistakes", "positive", "unlabelled", "weightless", "held_out")},
     **{"flaws": "row_errors", "holdout": "holdout", "best_pass": "best_pass"},
 }
-_TEXTS = ("svmlight", "vw", "csv", "jsonl")  # formats whose positions count bytes
 
 
 class _RefusedError(InvalidDataError):
@@ -176,7 +176,7 @@ class Training:
                 self.trainer.measure(chunk)
             else:
                 self._learn(chunk)
-            if reader.schema.format in _TEXTS:
+            if reader.schema.format in TEXTS:
                 same = chunk.end.source == progress.position.source
                 work.size += chunk.end.offset - (progress.position.offset if same else 0)
             progress.position = chunk.end
@@ -330,7 +330,7 @@ class Training:
         learning = max(seconds - compiling, 1e-9)
         sizes = [source.size for source in self.reader.sources]
         read = work.size
-        if self.reader.schema.format not in _TEXTS and None not in sizes:
+        if self.reader.schema.format not in TEXTS and None not in sizes:
             read = sum(sizes) * self.settings.passes
         return Summary(
             rows=progress.learned,

@@ -11,7 +11,9 @@ from massart.learners.certificate import Certificate, certificate_facts, noise_r
 from massart.models.headers import printable
 from massart.training.progress import Measured
 
-__all__ = ["Summary", "label_words", "peak_memory"]
+__all__ = ["STATUS", "Summary", "label_words", "peak_memory"]
+
+STATUS = "/proc/self/status"  # where Linux tells of a process
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,9 @@ class Summary:
     def _error(self) -> str:
         if self.error is None or self.constant_error is None:
             return "nothing was learned"
-        mistakes = f"{_count(self.mistakes, 'mistake')}, each row predicted before it was learned"
+        weighted = self.certificate is not None and self.certificate.weighted
+        counted = " (rows are counted, whatever their weight)" if weighted else ""
+        mistakes = f"{_count(self.mistakes, 'mistake')}{counted}, each row predicted before it was learned"
         return f"{self.error:.2%}: {mistakes}; {self.constant_error:.2%} by always answering {printable(self.constant)}"
 
     def _holdout(self) -> str:
@@ -150,7 +154,7 @@ def _count(number: int, noun: str) -> str:
 
 def peak_memory() -> float | None:
     """Megabytes that this process has held at most; None where the system does not say."""
-    status = Path("/proc/self/status")  # getrusage would count what the parent held before this program began
+    status = Path(STATUS)  # getrusage would count what the parent held before this program began
     if status.exists():
         for line in status.read_text().splitlines():
             if line.startswith("VmHWM:"):

@@ -1,4 +1,4 @@
-"""Streams of labelled rows, or of rounds with arms, that know their truth: where learners are raced and laws checked.
+"""Simulated streams of labelled rows, or of rounds with arms, whose truth is known.
 
 >>> from massart import worlds
 >>> world = worlds.make("sacrificed-minority", seed=1)

@@ -34,10 +34,10 @@ Kernel = tuple[Callable[..., int], tuple[Any, ...]]  # the compiled choice and i
 
 
 class AdaptiveWorld(HalfspaceWorld):
-    """A world that chooses its row, and whether to lie about it, by looking at the learner's weights.
+    """A world that chooses its row, and whether its label may be flipped, by looking at the learner's weights.
 
     The target is `e2` and each round carries a fresh random sign on row and label together. The label
-    is drawn from the world's own generator and never sees the learner's coins.
+    is drawn from the world's own generator, whatever random numbers the learner uses.
     """
 
     adaptive = True
@@ -120,8 +120,7 @@ class WorstPoint(AdaptiveWorld):
     (True, True)
     """
 
-    name = "worst-point"
-    letter = "A1"
+    name, letter = "worst-point", "A1"
     description = (
         "Shows the row the learner scores worst among those near the boundary, truthfully while the learner "
         "is wrong and noisily once it is right: the mistake bound is nearly attained, averaging is ruinous."
@@ -146,8 +145,7 @@ class WorstOfPool(AdaptiveWorld):
     'right'
     """
 
-    name = "worst-of-pool"
-    letter = "A2"
+    name, letter = "worst-of-pool", "A2"
     description = (
         "Four hundred fixed rows; always one the learner still misclassifies, the one it is least sure of, "
         "and noise as soon as it has them all. Learners that need long to settle never do."
@@ -179,8 +177,7 @@ class NearMiss(AdaptiveWorld):
     (True, True)
     """
 
-    name = "near-miss"
-    letter = "A3"
+    name, letter = "near-miss", "A3"
     description = (
         "Every other row lies a hair's breadth on the wrong side of the learner's own boundary, with a true "
         "label; between them come noisy rows. A loss that is small where the score is small learns little."
@@ -225,15 +222,12 @@ class HuntedMinority(_Hunted):
     2
     """
 
-    name = "hunted-minority"
-    letter = "A4/E2"
+    name, letter = "hunted-minority", "A4/E2"
     description = (
         "The points of sacrificed-minority, chosen against the learner: the short clean row whenever it is "
         "wrong there, otherwise rows that pull it away again. Classical learners err about twice in three."
     )
-    limits = SacrificedMinority.limits
-    _base: ClassVar[type[PlaneWorld]] = SacrificedMinority
-    _share: ClassVar[float] = 0.48
+    limits, _base, _share = SacrificedMinority.limits, SacrificedMinority, 0.48
 
 
 class HuntedMajority(_Hunted):
@@ -244,12 +238,9 @@ class HuntedMajority(_Hunted):
     (['F', 'G', 'N'], 0.3)
     """
 
-    name = "hunted-majority"
-    letter = "A4/E3"
+    name, letter = "hunted-majority", "A4/E3"
     description = (
         "The points of sacrificed-majority, chosen against the learner: the short clean row whenever it is "
         "wrong there, otherwise rows that pull it away again. Classical learners err about three times in four."
     )
-    limits = SacrificedMajority.limits
-    _base: ClassVar[type[PlaneWorld]] = SacrificedMajority
-    _share: ClassVar[float] = 0.43
+    limits, _base, _share = SacrificedMajority.limits, SacrificedMajority, 0.43

@@ -30,7 +30,7 @@ __all__ = [
 
 Labels = npt.NDArray[np.int8]
 
-_FAIR_COIN = "at 1/2 a label is a fair coin"
+_ONE_HALF = "at 1/2 a label carries no information"
 
 
 class Region(NamedTuple):
@@ -73,7 +73,7 @@ class Stream(Protocol):
 
 
 class World(Simulation[Chunk, Round]):
-    """A stream of labelled rows that knows its truth.
+    """A stream of labelled rows with a known truth.
 
     Every row has `||x|| <= 1` and `|target.x| >= margin`, and its label is flipped with probability at most
     `noise_rate`, which is below 1/2. `bayes_error` is the mistake rate of `target` itself; it is None when
@@ -118,17 +118,14 @@ class HalfspaceWorld(World):
     margin: float
 
     def __init__(
-        self,
-        noise_rate: float | None = None,
-        margin: float | None = None,
-        dimension: int | None = None,
-        seed: Seed = 0,
+        self, noise_rate: float | None = None, margin: float | None = None, dimension: int | None = None, seed: Seed = 0
     ) -> None:
         super().__init__(seed)
         name, limits = self.name, self.limits
+        self._given = (margin, dimension)
         noise_rate = limits.noise_rate if noise_rate is None else noise_rate
         margin = limits.margin if margin is None else margin
-        self.noise_rate = within(name, "noise_rate", noise_rate, 0.0, 0.5, ends="[)", why=_FAIR_COIN)
+        self.noise_rate = within(name, "noise_rate", noise_rate, 0.0, 0.5, ends="[)", why=_ONE_HALF)
         self.margin = within(name, "margin", margin, 0.0, limits.largest_margin, ends="(]", why=limits.reason)
         self.dimension = whole_number(name, "dimension", 20 if dimension is None else dimension, least=2)
         self.target = np.zeros(self.dimension)

@@ -37,7 +37,7 @@ def from_data(
         group                noise_rate inside the group, 0 outside
         outside-group        noise_rate outside the group, 0 inside
 
-    The last is the experiment of Chen, Koehler, Moitra and Yau (2020): the group is clean, everybody else is
+    The last is the experiment of Chen, Koehler, Moitra and Yau (2020): the group is clean, the other rows are
     noisy, and one looks at how the learner treats the group.
 
     Rows are divided by the largest norm. Of the two classes the larger value is +1. `group` is a mask of the rows.

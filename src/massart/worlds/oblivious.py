@@ -27,11 +27,10 @@ class RandomNoise(HalfspaceWorld, ObliviousWorld):
     True
     """
 
-    name = "random-noise"
-    letter = "E0"
+    name, letter = "random-noise", "E0"
     description = (
         "Rows spread over the whole sphere, each label flipped with the same probability. Only learners "
-        "that take every mistake at its word, the perceptron and its kin, do badly here."
+        "that correct every mistake in full, such as the perceptron, do badly here."
     )
     limits = Limits(noise_rate=0.1, margin=0.1)
 
@@ -56,13 +55,13 @@ class RandomNoise(HalfspaceWorld, ObliviousWorld):
 
 
 class OrthogonalCoins(HalfspaceWorld, ObliviousWorld):
-    """The stream of Theorem 18 (lower bound): D = 1 / margin^2 orthogonal rows in turn, each with a coin of its own.
+    """The stream of Theorem 18 (lower bound): D = 1 / margin^2 orthogonal rows in turn, each with a sign of its own.
 
         target = margin * (+-e1 +- ... +- eD)    signs drawn once, from the seed
         row of round t = e_i, i = t mod D        with a fresh sign on row and label together
 
     Every label is flipped at the same rate. What is seen of one row says nothing about another, so
-    nobody does better than the majority of the labels seen at each row. The default noise rate is the
+    no learner does better than the majority of the labels seen at each row. The default noise rate is the
     hardest there is for 400 visits of each row: 0.5 - 0.625 / sqrt(400).
 
     `margin` must be one over the square root of a whole number, which is the number of rows; without it,
@@ -82,14 +81,10 @@ class OrthogonalCoins(HalfspaceWorld, ObliviousWorld):
     )
     limits = Limits(noise_rate=0.469, margin=0.1)
 
-    def __init__(
-        self,
-        noise_rate: float | None = None,
-        margin: float | None = None,
-        dimension: int | None = None,
-        seed: Seed = 0,
-    ) -> None:
-        super().__init__(noise_rate, margin, dimension, seed)
+    def _declare(self) -> None:
+        self.regions = (Region("all", self.noise_rate, 1.0),)
+        self.bayes_error = self.noise_rate
+        margin, dimension = self._given
         if margin is None and dimension is not None:
             self.rows = self.dimension
         else:
@@ -101,9 +96,8 @@ class OrthogonalCoins(HalfspaceWorld, ObliviousWorld):
                 f"dimension to be at least that, got {dimension!r}: leave one of the two out"
             )
         self.margin = 1.0 / math.sqrt(self.rows)
-        signs = np.where(self._generator(0, 1).random(self.rows) < 0.5, 1.0, -1.0)
         self.target = np.zeros(self.dimension)
-        self.target[: self.rows] = self.margin * signs
+        self.target[: self.rows] = self.margin * random_signs(self._generator(0, 1), self.rows)
 
     def _whole(self, rows: float) -> int:
         if abs(rows - round(rows)) > _ROUNDING * rows:
@@ -113,10 +107,6 @@ class OrthogonalCoins(HalfspaceWorld, ObliviousWorld):
                 f"margin={self.margin!r} it is {rows:.6g}: take {' or '.join(near)}"
             )
         return round(rows)
-
-    def _declare(self) -> None:
-        self.regions = (Region("all", self.noise_rate, 1.0),)
-        self.bayes_error = self.noise_rate
 
     def _draw(self, block: Block) -> Chunk:
         count = block.size
@@ -198,14 +188,10 @@ def _turn(rows: Matrix, rounds: Indices, angle_per_round: float) -> None:
 
 
 def _base(
-    base: "str | ObliviousWorld",
-    noise_rate: float | None,
-    margin: float | None,
-    dimension: int | None,
-    seed: Seed,
+    base: "str | ObliviousWorld", noise_rate: float | None, margin: float | None, dimension: int | None, seed: Seed
 ) -> ObliviousWorld:
     if isinstance(base, str):
-        from massart.worlds.registry import make  # noqa: PLC0415 - the registry knows this world, too
+        from massart.worlds.registry import make  # noqa: PLC0415 - the registry imports this module
 
         made = make(base, noise_rate=noise_rate, margin=margin, dimension=dimension, seed=seed)
     else:

@@ -7,7 +7,7 @@ padding says nothing about the label: all that can be learned is in the plane.
 
 import math
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -85,11 +85,10 @@ class MaskedMargin(PlaneWorld):
     (0.1, 0.045, 0.04...)
     """
 
-    name = "masked-margin"
-    letter = "E1"
+    name, letter = "masked-margin", "E1"
     description = (
         "Clean rows whose evidence is a short vector masked by random directions, beside noisy rows with a "
-        "large one. Steps that grow with the score learn from the loud rows and are slow to learn the masked."
+        "large one. Steps that grow with the score learn from the noisy rows and are slow to learn the masked."
     )
     limits = Limits(0.1, 0.045, largest_margin=0.05, reason="its point G lies 0.05 from the boundary")
 
@@ -102,7 +101,20 @@ class MaskedMargin(PlaneWorld):
         ]
 
 
-class SacrificedMinority(PlaneWorld):
+class _Sacrificed(PlaneWorld):
+    """A noisy point F, a long clean G and a short clean N = margin (-slope, 1)."""
+
+    _long: ClassVar[tuple[tuple[float, float], tuple[float, float]]]  # F and G
+    _slope: ClassVar[float]
+    _shares: ClassVar[tuple[float, float, float]]  # the masses of F, G and N
+
+    def _points(self) -> list[Point]:
+        (f, g), masses = self._long, self._shares
+        n = (-self._slope * self.margin, self.margin)
+        return [Point("F", f, masses[0], self.noise_rate), Point("G", g, masses[1]), Point("N", n, masses[2])]
+
+
+class SacrificedMinority(_Sacrificed):
     """World E2: the minimisers of logistic, square and leaky-ReLU loss misclassify the short rows N.
 
         F = (.6, .6)             mass .22, flipped with probability noise_rate
@@ -119,23 +131,16 @@ class SacrificedMinority(PlaneWorld):
     (0.2, 0.04, 0.044)
     """
 
-    name = "sacrificed-minority"
-    letter = "E2"
+    name, letter = "sacrificed-minority", "E2"
     description = (
         "Noise on a few rows makes it cheap for logistic, square and leaky-ReLU losses to get every clean row "
         "with a short vector wrong: even their exact minimisers err on more than half of the rounds."
     )
     limits = Limits(0.2, 0.04, largest_margin=0.08, reason="its point G lies 0.08 from the boundary")
-
-    def _points(self) -> list[Point]:
-        return [
-            Point("F", (0.6, 0.6), 0.22, self.noise_rate),
-            Point("G", (0.95, 0.08), 0.24),
-            Point("N", (-1.5 * self.margin, self.margin), 0.54),
-        ]
+    _long, _slope, _shares = ((0.6, 0.6), (0.95, 0.08)), 1.5, (0.22, 0.24, 0.54)
 
 
-class SacrificedMajority(PlaneWorld):
+class SacrificedMajority(_Sacrificed):
     """World E3: as `sacrificed-minority`, and the minimiser of the hinge loss fails as well.
 
         F = (.39, .84)            mass .13, flipped with probability noise_rate
@@ -150,20 +155,13 @@ class SacrificedMajority(PlaneWorld):
     (0.3, 0.04, 0.039)
     """
 
-    name = "sacrificed-majority"
-    letter = "E3"
+    name, letter = "sacrificed-majority", "E3"
     description = (
         "Seven rows in ten are clean and short, and the exact minimisers of the logistic, hinge, square and "
         "leaky-ReLU losses get all of them wrong, for the sake of three in ten that are long."
     )
     limits = Limits(0.3, 0.04, largest_margin=0.06, reason="its point G lies 0.06 from the boundary")
-
-    def _points(self) -> list[Point]:
-        return [
-            Point("F", (0.39, 0.84), 0.13, self.noise_rate),
-            Point("G", (0.98, 0.06), 0.17),
-            Point("N", (-1.15 * self.margin, self.margin), 0.70),
-        ]
+    _long, _slope, _shares = ((0.39, 0.84), (0.98, 0.06)), 1.15, (0.13, 0.17, 0.70)
 
 
 class Kink(PlaneWorld):
@@ -182,8 +180,7 @@ class Kink(PlaneWorld):
     (0.1, 0.0)
     """
 
-    name = "kink"
-    letter = "E4"
+    name, letter = "kink", "E4"
     description = (
         "Every label is true although noise is declared. The leaky-ReLU loss is least exactly on the "
         "boundary of most rows, so descending it keeps getting a third of them wrong for ever."
@@ -194,7 +191,7 @@ class Kink(PlaneWorld):
         return [Point("G", (0.9, 0.05), 0.3), Point("A", (-1.2 * self.margin, self.margin), 0.7)]
 
 
-class TwoPhases(PlaneWorld):
+class TwoPhases(SacrificedMinority):
     """World E5: the first half of the rounds shows F and G of `sacrificed-minority`, the second half only N.
 
         F = (.6, .6)             .48 of the first half, flipped with probability noise_rate
@@ -210,20 +207,12 @@ class TwoPhases(PlaneWorld):
     [0, 500]
     """
 
-    name = "two-phases"
-    letter = "E5"
+    name, letter = "two-phases", "E5"
     description = (
         "Half a stream of long rows, then half a stream of short ones the first half never showed. "
-        "Learners with decaying steps or growing confidence take very long to change their mind."
+        "Learners with decaying steps or growing confidence take very long to adapt."
     )
-    limits = SacrificedMinority.limits
-
-    def _points(self) -> list[Point]:
-        return [
-            Point("F", (0.6, 0.6), 0.24, self.noise_rate),
-            Point("G", (0.95, 0.08), 0.26),
-            Point("N", (-1.5 * self.margin, self.margin), 0.5),
-        ]
+    _shares = (0.24, 0.26, 0.5)
 
     def _choose(self, block: Block) -> Indices:
         long_rows = by_mass(block.rng, self._masses[:2], block.size)
@@ -236,15 +225,14 @@ class FixedPair(PlaneWorld):
         A = (sqrt(1 - margin^2), margin)     mass .5
         B = (-sqrt(1 - margin^2), margin)    mass .5
 
-    A learner that corrects every mistake in full forgets what the other row taught it.
+    A learner that corrects every mistake in full undoes what it learned from the other row.
 
     >>> world = FixedPair()
     >>> world.noise_rate, world.margin, world.bayes_error
     (0.3, 0.3, 0.3)
     """
 
-    name = "fixed-pair"
-    letter = "E6"
+    name, letter = "fixed-pair", "E6"
     description = (
         "Two rows that never change, with uniform noise. Averaging is enough; the perceptron and the "
         "passive-aggressive learner, which correct each mistake in full, stay far above the noise rate."

@@ -1,4 +1,4 @@
-"""Parameters a world cannot have are refused, with the range it can have and the reason."""
+"""Parameters out of a world's range raise an error with the range and the reason."""
 
 import math
 import operator

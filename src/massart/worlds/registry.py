@@ -69,25 +69,10 @@ def reward_names() -> list[str]:
 
 @overload
 def make(
-    name: RewardName,
-    *,
-    arms: int | None = None,
-    gap: float | None = None,
-    margin: float | None = None,
-    dimension: int | None = None,
-    seed: Seed = 0,
-    **options: Any,
+    name: RewardName, *, arms: int | None = None, gap: float | None = None, seed: Seed = 0, **options: Any
 ) -> RewardWorld: ...
 @overload
-def make(
-    name: str,
-    *,
-    noise_rate: float | None = None,
-    margin: float | None = None,
-    dimension: int | None = None,
-    seed: Seed = 0,
-    **options: Any,
-) -> World: ...
+def make(name: str, *, noise_rate: float | None = None, seed: Seed = 0, **options: Any) -> World: ...
 def make(
     name: str,
     *,
@@ -99,8 +84,8 @@ def make(
 ) -> World | RewardWorld:
     """Make a world of labels or of rewards by its name, or by the letter of its docstring.
 
-    A parameter left at None takes the world's own default; one the world cannot have is refused with
-    the range it can have. Worlds of rewards, those of `reward_names`, have arms and a gap instead of a noise rate.
+    A parameter left at None takes the world's own default; one out of range raises an error with
+    the range. Worlds of rewards, those of `reward_names`, have arms and a gap instead of a noise rate.
 
     >>> world = make("masked-margin", noise_rate=0.1, margin=0.05, dimension=20, seed=0)
     >>> for chunk in world.chunks(rounds=1000, size=600):

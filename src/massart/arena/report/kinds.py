@@ -169,9 +169,9 @@ class ReportKind(ABC, Generic[S, W]):
     def world_facts(self, world: W) -> list[str]:
         """What the world declares."""
 
-    @abstractmethod
     def verdict_words(self, standing: S) -> str:
-        """The verdict in words."""
+        """The verdict, with the round for those that did not get to the end."""
+        return str(standing.verdict) if standing.finished else f"{standing.verdict} at round {count(standing.rounds)}"
 
     @abstractmethod
     def css(self, standing: S) -> str:
@@ -198,12 +198,8 @@ class ReportKind(ABC, Generic[S, W]):
         """In how many worlds a learner did what `tally_head` says."""
 
     @abstractmethod
-    def ending(self, standing: S) -> str:
-        """The last value of a curve in words."""
-
-    @abstractmethod
-    def reference_ending(self, world: W) -> str | None:
-        """The same of the dashed curve."""
+    def value_words(self, value: float) -> str:
+        """What the charts show, in words."""
 
     @abstractmethod
     def reference_curve(self, world: W) -> Curve | None:
@@ -278,15 +274,9 @@ class ReportKind(ABC, Generic[S, W]):
 
     def size_words(self, race: Race[W]) -> str:
         """How large the race was."""
-        seeds = span(world.seeds for world in race.worlds)
-        return ", ".join(
-            [
-                number(len(race.worlds), "world"),
-                number(len(race.learners), self.registry.noun),
-                f"{seeds} seed{'' if seeds == '1' else 's'} each",
-                f"{span(world.rounds for world in race.worlds)} rounds",
-            ]
-        )
+        size = f"{number(len(race.worlds), 'world')}, {number(len(race.learners), self.registry.noun)}"
+        seeds, rounds = (span(getattr(world, key) for world in race.worlds) for key in ("seeds", "rounds"))
+        return f"{size}, {seeds} seed{'' if seeds == '1' else 's'} each, {rounds} rounds"
 
     def failures(self, world: W) -> list[str]:
         """A sentence for each learner that raised."""

@@ -15,21 +15,8 @@ from typing import Any
 
 from massart import theory
 from massart.arena.registry import LEARNERS
-from massart.arena.report.kinds import (
-    Curve,
-    Race,
-    Reference,
-    ReportKind,
-    Standing,
-    WorldResult,
-    adaptive_words,
-    all_worlds,
-    count,
-    listed,
-    mean,
-    rate,
-    signed,
-)
+from massart.arena.report import kinds as words
+from massart.arena.report.kinds import Curve, Race, Reference, ReportKind, Standing, WorldResult
 from massart.arena.rows import LabelRow
 
 __all__ = ["LABEL_REPORT", "LabelReport", "LabelStanding", "LabelWorld", "Verdict"]
@@ -77,11 +64,6 @@ class LabelWorld(WorldResult[LabelStanding]):
     noise_rate: float
     bound: float | None
     bound_curve: Curve | None
-
-    @property
-    def bound_excess(self) -> float:
-        """The bound - noise_rate * rounds."""
-        return (self.bound or 0.0) - self.noise_rate * self.rounds
 
 
 class LabelReport(ReportKind[LabelStanding, LabelWorld]):
@@ -160,7 +142,7 @@ class LabelReport(ReportKind[LabelStanding, LabelWorld]):
         there: list[LabelRow]
         fields, there = self.common(learner, runs)
         reached, first = fields["rounds"], there[0]
-        mistakes = mean([row.mistakes for row in there])
+        mistakes = words.mean([row.mistakes for row in there])
         angles = [row.angle for row in there if row.angle is not None]
         own_bound = self._own_bound(first, fields["ours"])
         return LabelStanding(
@@ -169,8 +151,8 @@ class LabelReport(ReportKind[LabelStanding, LabelWorld]):
             minimum=min(row.mistakes for row in there),
             maximum=max(row.mistakes for row in there),
             mistakes=mistakes,
-            clean_mistakes=mean([row.clean_mistakes for row in there]),
-            angle=mean(angles) if angles else None,
+            clean_mistakes=words.mean([row.clean_mistakes for row in there]),
+            angle=words.mean(angles) if angles else None,
             excess=mistakes - first.noise_rate * reached,
             seeds_above=0 if bound is None else sum(row.mistakes > bound for row in there),
             own_bound=own_bound,
@@ -188,7 +170,7 @@ class LabelReport(ReportKind[LabelStanding, LabelWorld]):
 
     def place(self, standings: Sequence[LabelStanding]) -> tuple[bool, float]:
         """By the mean of mistakes per round over worlds."""
-        return not all(s.finished for s in standings), mean([s.rate for s in standings])
+        return not all(s.finished for s in standings), words.mean([s.rate for s in standings])
 
     def headline(self, race: Race[LabelWorld]) -> str:
         """Who stayed below the bound, in how many of the worlds where it says something."""
@@ -198,32 +180,31 @@ class LabelReport(ReportKind[LabelStanding, LabelWorld]):
         ours = [name for name in race.learners if race.is_ours(name)]
         others = [name for name in race.learners if name not in ours]
         groups = (("massart’s learners", ours), ("the others", others))
-        return " ".join(f"Of {words}, {_kept_words(race, names, len(judged))}." for words, names in groups if names)
+        return " ".join(f"Of {who}, {_kept_words(race, names, len(judged))}." for who, names in groups if names)
 
     def world_facts(self, world: LabelWorld) -> list[str]:
         """What the world declares."""
         margin = "no margin" if world.margin is None else f"margin {world.margin:g}"
         facts = [f"noise rate {world.noise_rate:g}", margin, f"{world.dimension} features"]
-        return [*facts, *adaptive_words(world.adaptive)]
+        return [*facts, *words.adaptive_words(world.adaptive)]
 
     def verdict_words(self, standing: LabelStanding) -> str:
         """The verdict, and how many seeds do not agree with the mean."""
-        above = f"{standing.verdict} ({standing.seeds_above} of {standing.seeds} above)"
-        if standing.verdict is Verdict.KEPT and standing.seeds_above:
-            return above
-        if standing.verdict is Verdict.BROKE and standing.seeds_above < standing.seeds:
-            return above
-        return str(standing.verdict) if standing.finished else f"{standing.verdict} at round {count(standing.rounds)}"
+        kept, broke = standing.verdict is Verdict.KEPT, standing.verdict is Verdict.BROKE
+        if (kept and standing.seeds_above) or (broke and standing.seeds_above < standing.seeds):
+            return f"{standing.verdict} ({standing.seeds_above} of {standing.seeds} above)"
+        return super().verdict_words(standing)
 
     def own_bound_words(self, standing: LabelStanding) -> str:
         """The bound of the learner's own theorem, and whether its certificate contradicts the declaration."""
         if standing.own_bound is None:
             return "–"
+        bound = words.count(standing.own_bound)
         if standing.contradicted:
-            return f"{count(standing.own_bound)}, contradicts the declaration"
+            return f"{bound}, contradicts the declaration"
         if standing.own_bound_kept is None:
             return "says nothing yet"
-        return count(standing.own_bound) if standing.own_bound_kept else f"{count(standing.own_bound)}, exceeded"
+        return bound if standing.own_bound_kept else f"{bound}, exceeded"
 
     def css(self, standing: LabelStanding) -> str:
         """The class of the verdict's tag."""
@@ -233,25 +214,34 @@ class LabelReport(ReportKind[LabelStanding, LabelWorld]):
         """Mistakes per round and the mark."""
         if standing is None:
             return "–"
-        return f"{rate(standing.rate) if standing.rounds else ''} {_MARKS.get(Verdict(standing.verdict), '')}".strip()
+        mark = _MARKS.get(Verdict(standing.verdict), "")
+        return f"{words.rate(standing.rate) if standing.rounds else ''} {mark}".strip()
 
     def overview_references(self, race: Race[LabelWorld]) -> dict[str, list[str]]:
         """Noise rate and bound."""
         return {
-            "noise rate": [rate(world.noise_rate) for world in race.worlds],
+            "noise rate": [words.rate(world.noise_rate) for world in race.worlds],
             "the bound": [self.bound_rate(world) for world in race.worlds],
         }
 
     def bound_rate(self, world: LabelWorld) -> str:
         """The bound per round."""
-        return "–" if world.bound is None else rate(min(1.0, world.bound / world.rounds))
+        return "–" if world.bound is None else words.rate(min(1.0, world.bound / world.rounds))
 
     def lines(self, world: LabelWorld) -> list[LabelStanding | Reference]:
         """The standings, with the bound between those below and those above."""
         lines: list[LabelStanding | Reference] = list(world.standings)
         bound = world.bound
         if bound is not None:
-            cells = (count(bound), "", rate(bound / world.rounds), signed(world.bound_excess), "", "", "")
+            cells = (
+                words.count(bound),
+                "",
+                words.rate(bound / world.rounds),
+                words.signed(bound - world.noise_rate * world.rounds),
+                "",
+                "",
+                "",
+            )
             below = [s for s in world.standings if s.mistakes <= bound and s.finished]
             lines.insert(len(below), Reference(self.reference, cells))
         return lines
@@ -261,11 +251,11 @@ class LabelReport(ReportKind[LabelStanding, LabelWorld]):
         if not standing.rounds:
             return ("",) * len(self.columns)
         return (
-            count(standing.mistakes),
-            f"{count(standing.minimum)} – {count(standing.maximum)}",
-            rate(standing.rate),
-            signed(standing.excess),
-            rate(standing.clean_mistakes / standing.rounds),
+            words.count(standing.mistakes),
+            f"{words.count(standing.minimum)} – {words.count(standing.maximum)}",
+            words.rate(standing.rate),
+            words.signed(standing.excess),
+            words.rate(standing.clean_mistakes / standing.rounds),
             "–" if standing.angle is None else f"{standing.angle:.0f}°",
             self.own_bound_words(standing),
         )
@@ -276,13 +266,9 @@ class LabelReport(ReportKind[LabelStanding, LabelWorld]):
         kept = sum(standing.verdict is Verdict.KEPT for _, standing in pairs)
         return f"{kept} of {sum(world.bound is not None for world, _ in pairs)}"
 
-    def ending(self, standing: LabelStanding) -> str:
-        """The last value of a curve in words."""
-        return signed(standing.excess)
-
-    def reference_ending(self, world: LabelWorld) -> str | None:
-        """The same of the bound."""
-        return None if world.bound is None else signed(world.bound_excess)
+    def value_words(self, value: float) -> str:
+        """Mistakes over noise, in words."""
+        return words.signed(value)
 
     def reference_curve(self, world: LabelWorld) -> Curve | None:
         """The bound."""
@@ -325,6 +311,6 @@ def _kept_words(race: Race[LabelWorld], names: Sequence[str], worlds: int) -> st
     best = [race.title(name) for name in names if kept[name] == most]
     rest = len(names) - len(best)
     if worlds == 1:
-        return f"{listed(best)} {below}" + (f", {rest} did not" if rest else "")
-    where = all_worlds(worlds) if most == worlds else f"{most} of the {worlds} worlds"
-    return f"{listed(best)} {below} in {where} that have one" + (f", {rest} in fewer" if rest else "")
+        return f"{words.listed(best)} {below}" + (f", {rest} did not" if rest else "")
+    where = words.all_worlds(worlds) if most == worlds else f"{most} of the {worlds} worlds"
+    return f"{words.listed(best)} {below} in {where} that have one" + (f", {rest} in fewer" if rest else "")

@@ -105,7 +105,7 @@
     element("path", { ...marks, d: line, "stroke-width": style.width, "stroke-dasharray": style.dash.join(" ") }, group);
   }
 
-  // Whatever lies outside of the axes is cut off by a clip path of the chart's own.
+  // What is outside of the axes is cut off by a clip path of the chart's own.
   function draw(chart) {
     const width = Math.max(280, chart.place.clientWidth), height = width < 560 ? 320 : 420;
     const scale = scales(chart, width, height), { box } = scale;
@@ -143,15 +143,15 @@
 
   function lines(world, { curve, i }) {
     const t = curve.x[i], own = curve.learner !== undefined;
-    const said = [`${signed.format(curve.mean[i])} ${race.against}`];
+    const details = [`${signed.format(curve.mean[i])} ${race.against}`];
     if (own && curve.seeds > 1) {
-      said.push(`${signed.format(curve.low[i])} to ${signed.format(curve.high[i])} over ${curve.seeds} seeds`);
+      details.push(`${signed.format(curve.low[i])} to ${signed.format(curve.high[i])} over ${curve.seeds} seeds`);
     }
     if (world.noise_rate !== null) {
       const mistakes = curve.mean[i] + world.noise_rate * t;
-      said.push(`${whole.format(mistakes)} mistakes, ${(mistakes / t).toFixed(3)} per round`);
+      details.push(`${whole.format(mistakes)} mistakes, ${(mistakes / t).toFixed(3)} per round`);
     }
-    return [`after ${whole.format(t)} ${t === 1 ? "round" : "rounds"}`, ...said];
+    return [`after ${whole.format(t)} ${t === 1 ? "round" : "rounds"}`, ...details];
   }
 
   function hide(chart) {
@@ -212,7 +212,7 @@
   });
   for (const chart of charts) { draw(chart); bind(chart); }
 
-  // A frame whose table does not fit says so, until it has been scrolled to its end.
+  // A frame whose table does not fit shows a hint, until it has been scrolled to its end.
   const frames = [...document.querySelectorAll(".scroll")];
   function hint(frame) {
     const marks = frame.parentElement.classList;

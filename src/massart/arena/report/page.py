@@ -13,7 +13,7 @@ from typing import Any
 
 from massart import __version__
 from massart.arena.report.charts import REFERENCE, Style, chart_data, styles
-from massart.arena.report.kinds import Race, Reference, Standing, WorldResult, count, number
+from massart.arena.report.kinds import Curve, Race, Reference, Standing, WorldResult, count, number
 from massart.arena.report.summary import command_of, summarise
 
 __all__ = ["html"]
@@ -182,10 +182,15 @@ def _swatch(style: Style) -> str:
 def _spoken(race: Race[Any], world: WorldResult[Any]) -> str:
     """The chart in words, for screen readers."""
     kind = race.kind
-    ends = "; ".join(f"{s.title} ends at {kind.ending(s)} ({kind.verdict_words(s)})" for s in world.standings)
-    end = kind.reference_ending(world)
-    line = "" if end is None else f" {kind.reference.capitalize()} ends at {end}."
-    return f"Line chart: {kind.axis}, over {count(world.rounds)} rounds of {world.name}.{line} {ends}."
+
+    def end(curve: Curve) -> str:
+        return kind.value_words(curve.mean[-1]) if curve.mean else "nothing"
+
+    ends = [f"{s.title} ends at {end(s.curve)} ({kind.verdict_words(s)})" for s in world.standings]
+    reference = kind.reference_curve(world)
+    if reference is not None:
+        ends.insert(0, f"{kind.reference} ends at {end(reference)}")
+    return f"Line chart: {kind.axis}, over {count(world.rounds)} rounds of {world.name}. {'; '.join(ends)}."
 
 
 def _row_head(name: str, ours: bool) -> str:

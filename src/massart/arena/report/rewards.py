@@ -12,20 +12,8 @@ from enum import StrEnum
 from typing import Any
 
 from massart.arena.registry import POLICIES
-from massart.arena.report.kinds import (
-    Curve,
-    Race,
-    Reference,
-    ReportKind,
-    Standing,
-    WorldResult,
-    adaptive_words,
-    all_worlds,
-    count,
-    listed,
-    mean,
-    rate,
-)
+from massart.arena.report import kinds as words
+from massart.arena.report.kinds import Curve, Race, Reference, ReportKind, Standing, WorldResult
 from massart.arena.rows import RewardRow
 
 __all__ = ["REWARD_REPORT", "RewardReport", "RewardResult", "RewardStanding", "Verdict", "lift_words", "share_words"]
@@ -142,7 +130,7 @@ class RewardReport(ReportKind[RewardStanding, RewardResult]):
         rounds = common["rounds"]
         standings = [self._standing(learner, runs, rounds) for learner, runs in learners.items()]
         standings.sort(key=lambda s: (not s.finished, -s.lift, s.learner))
-        best = None if common["adaptive"] else mean([row.best_lift for row in rows if row.rounds == rounds])
+        best = None if common["adaptive"] else words.mean([row.best_lift for row in rows if row.rounds == rounds])
         return RewardResult(
             **common, standings=standings, arms=first.arms, gap=first.gap, guarantee=first.guaranteed_lift, best=best
         )
@@ -150,14 +138,14 @@ class RewardReport(ReportKind[RewardStanding, RewardResult]):
     def _standing(self, learner: str, runs: Mapping[int, list[Any]], rounds: int) -> RewardStanding:
         there: list[RewardRow]
         fields, there = self.common(learner, runs)
-        lift = mean([row.lift for row in there])
+        lift = words.mean([row.lift for row in there])
         doubt = _DEVIATIONS * math.sqrt(sum(row.chance**2 for row in there)) / len(there)
         return RewardStanding(
             **fields,
             verdict=_verdict(fields["error"], fields["rounds"] < rounds, lift, doubt, there[0].guaranteed_lift),
             minimum=min(row.lift for row in there),
             maximum=max(row.lift for row in there),
-            reward=mean([row.reward for row in there]),
+            reward=words.mean([row.reward for row in there]),
             lift=lift,
             share=_mean_of_known([row.share for row in there]),
             favourite=_mean_of_known([row.favourite for row in there]),
@@ -165,7 +153,7 @@ class RewardReport(ReportKind[RewardStanding, RewardResult]):
 
     def place(self, standings: Sequence[RewardStanding]) -> tuple[bool, float]:
         """By the mean over worlds of the share of the best lift."""
-        return not all(s.finished for s in standings), -mean([s.share or 0.0 for s in standings])
+        return not all(s.finished for s in standings), -words.mean([s.share or 0.0 for s in standings])
 
     def headline(self, race: Race[RewardResult]) -> str:
         """Who always earned more than a random arm, and who earned less."""
@@ -175,13 +163,13 @@ class RewardReport(ReportKind[RewardStanding, RewardResult]):
             for name in race.learners
             if all(standing.verdict in more for _, standing in race.standings_of(name))
         ]
-        where = f"in {all_worlds(len(race.worlds)) if len(race.worlds) > 1 else race.worlds[0].name}"
-        words = f"{listed(always)} earned more than a random arm" if always else "No policy beat a random arm"
-        sentences = [f"{words} {where}"]
+        where = f"in {words.all_worlds(len(race.worlds)) if len(race.worlds) > 1 else race.worlds[0].name}"
+        who = f"{words.listed(always)} earned more than a random arm" if always else "No policy beat a random arm"
+        sentences = [f"{who} {where}"]
         for world in race.worlds:
             below = [s.title for s in reversed(world.standings) if s.verdict is Verdict.BELOW]
             if below:
-                sentences.append(f"{listed(below)} earned less in {world.name}")
+                sentences.append(f"{words.listed(below)} earned less in {world.name}")
         return ". ".join([*sentences, "None earned less"] if len(sentences) == 1 else sentences) + "."
 
     def world_facts(self, world: RewardResult) -> list[str]:
@@ -189,11 +177,7 @@ class RewardReport(ReportKind[RewardStanding, RewardResult]):
         model = ["no gap, so nothing is guaranteed"]
         if world.gap is not None:
             model = [f"gap {world.gap:g}", f"margin {world.margin:g}"]
-        return [f"{world.arms} arms", *model, f"{world.dimension} features", *adaptive_words(world.adaptive)]
-
-    def verdict_words(self, standing: RewardStanding) -> str:
-        """The verdict, with the round for those that did not get to the end."""
-        return str(standing.verdict) if standing.finished else f"{standing.verdict} at round {count(standing.rounds)}"
+        return [f"{world.arms} arms", *model, f"{world.dimension} features", *words.adaptive_words(world.adaptive)]
 
     def css(self, standing: RewardStanding) -> str:
         """The class of the verdict's tag."""
@@ -235,8 +219,8 @@ class RewardReport(ReportKind[RewardStanding, RewardResult]):
             lift_words(standing.lift),
             f"{lift_words(standing.minimum)} – {lift_words(standing.maximum)}",
             share_words(standing.share),
-            rate(standing.reward),
-            "–" if standing.favourite is None else rate(standing.favourite),
+            words.rate(standing.reward),
+            "–" if standing.favourite is None else words.rate(standing.favourite),
         )
 
     def tally(self, race: Race[RewardResult], learner: str) -> str:
@@ -244,13 +228,9 @@ class RewardReport(ReportKind[RewardStanding, RewardResult]):
         standings = [standing for _, standing in race.standings_of(learner)]
         return f"{sum(standing.verdict is Verdict.BELOW for standing in standings)} of {len(standings)}"
 
-    def ending(self, standing: RewardStanding) -> str:
-        """The last value of a curve in words."""
-        return lift_words(standing.lift)
-
-    def reference_ending(self, world: RewardResult) -> str | None:
-        """The guarantee."""
-        return None if world.guarantee is None else lift_words(world.guarantee)
+    def value_words(self, value: float) -> str:
+        """A lift in words."""
+        return lift_words(value)
 
     def reference_curve(self, world: RewardResult) -> Curve | None:
         """The guarantee, a level line."""
@@ -309,4 +289,4 @@ def _verdict(error: str | None, short: bool, lift: float, doubt: float, guarante
 
 def _mean_of_known(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return mean(known) if known else None
+    return words.mean(known) if known else None

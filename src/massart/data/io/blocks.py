@@ -2,7 +2,8 @@ r"""Text in blocks of whole lines, cut at the same places however the bytes arri
 
 A block begins where the one before it ended, takes `size` bytes and is cut after the last line end among them; a
 line that is longer takes as many portions of `size` as it needs.  So where a block ends depends only on where it
-begins, and reading can go on from the end of any block.
+begins, and reading can go on from the end of any block. Of a source that is `eager`, a block ends as soon as a line
+end is there and nothing more.
 """
 
 import contextlib
@@ -81,13 +82,16 @@ def blocks(
 
 def _opened(source: Source, start: Position, size: int, longest: int, spare: Spare) -> Iterator[Block]:
     with source.stream(start.offset) as stream:
-        yield from _Cutter(stream, source.name, start, size, longest, spare).blocks()
+        yield from _Cutter(stream, source.name, start, size, longest, spare, eager=source.eager).blocks()
 
 
 class _Cutter:
     """Reads a stream and cuts it; no portion is larger than `longest`, so only the first line of a buffer can be."""
 
-    def __init__(self, stream: Stream, name: str, start: Position, size: int, longest: int, spare: Spare) -> None:
+    def __init__(
+        self, stream: Stream, name: str, start: Position, size: int, longest: int, spare: Spare, *, eager: bool
+    ) -> None:
+        self.eager = eager  # take what there is as soon as it has a line end
         self.stream, self.name, self.size, self.longest, self.spare = stream, name, size, longest, spare
         self.number, self.offset, self.line = start  # of the first byte that is not yet handed out
         self.rest = _NOTHING  # bytes from there on that were read already, fewer than a portion
@@ -156,6 +160,8 @@ class _Cutter:
                 count = self.stream.readinto(view[start:stop])
                 self.ended = not count
                 start += count
+                if self.eager and count and b"\n" in view[start - count : start].tobytes() and not self.stream.ready():
+                    break
         except InvalidDataError as error:
             self.ended, self.error = True, error
         return start

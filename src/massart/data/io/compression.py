@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from massart.errors import MassartError
 
-__all__ = ["Damage", "MissingZstandardError", "compression_of", "decompressed"]
+__all__ = ["Damage", "MissingZstandardError", "compression_of", "decompressed", "may_be_compressed"]
 
 _INPUT: Final = 1 << 18  # compressed bytes that are read at once
 _OUTPUT: Final = 1 << 20  # decompressed bytes that are made at once
@@ -48,6 +48,17 @@ def compression_of(start: bytes) -> str | None:
     if re.match(rb"BZh[1-9]", start) and any(magic.startswith(start[4:10]) for magic in _BZ2_STARTS):
         return "bz2"
     return None
+
+
+def may_be_compressed(start: bytes) -> bool:
+    r"""Whether more bytes are needed to know: fewer than ten that a compressed file may begin with.
+
+    >>> may_be_compressed(b"\x1f"), may_be_compressed(b"1 1:"), may_be_compressed(b"")
+    (True, False, True)
+    """
+    skippable = len(start) > 0 and start[0] & 0xF0 == _ZSTD_SKIPPABLE & 0xF0
+    magics = (b"\x1f\x8b", _ZSTD_MAGIC.to_bytes(4, "little"), b"BZh", start[:1] + b"\x2a\x4d\x18" if skippable else b"")
+    return any(magic and magic.startswith(start[: len(magic)]) for magic in magics)
 
 
 def decompressed(compression: str, stored: _Stored) -> Iterator[bytes]:

@@ -40,6 +40,7 @@ class Source:
         self._waiting: Stream | None = None  # a pipe that was looked into
         self._seen = b""  # what was read from a pipe by looking
         self._spent = False
+        self.eager = False  # hand out whole lines as soon as they are there, in blocks of any size
 
     def __repr__(self) -> str:
         return f"Source({self.name!r})"
@@ -90,7 +91,9 @@ class Source:
                 return _first(stream, size)
         if not self._spent:
             self._waiting = self._waiting or self._start()
-            self._seen += _first(self._waiting, size - len(self._seen), required=not self._seen)
+            if not (self.eager and b"\n" in self._seen):
+                left = size - len(self._seen)
+                self._seen += _first(self._waiting, left, required=not self._seen, eager=self.eager)
         elif not self._seen:
             self._once()
         return self._seen[:size]
@@ -252,12 +255,14 @@ def _hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name)  # _day=1 is a partition
 
 
-def _first(stream: Stream, size: int, *, required: bool = True) -> bytes:
+def _first(stream: Stream, size: int, *, required: bool = True, eager: bool = False) -> bytes:
     data = bytearray(max(0, size))
     filled = 0
     try:
         while filled < size and (count := stream.readinto(memoryview(data)[filled:])):
             filled += count
+            if eager and b"\n" in data[:filled] and not stream.ready():
+                break
     except InvalidDataError:
         if required and not filled:
             raise

@@ -7,7 +7,7 @@ import io
 import select
 from typing import Any, Final
 
-from massart.data.io.compression import Damage, compression_of, decompressed
+from massart.data.io.compression import Damage, compression_of, decompressed, may_be_compressed
 from massart.errors import InvalidDataError, MassartError
 
 __all__ = ["Stored", "Stream"]
@@ -60,6 +60,26 @@ class Stored:
                 raise
         return bytes(buffer[:filled])
 
+    def some(self) -> bytes:
+        """A few bytes, as many as there are now, at least one; none at the end or before an error."""
+        # As many as a buffered file reads at once: else `readinto1` of a larger view would wait for bytes after them.
+        buffer = bytearray(io.DEFAULT_BUFFER_SIZE)
+        try:
+            return bytes(buffer[: self.readinto(memoryview(buffer))])
+        except InvalidDataError:
+            return b""
+
+    def unread(self, data: bytes) -> None:
+        """Hand these bytes out again before all others."""
+        self._lead = data + self._lead
+
+    def ready(self) -> bool:
+        """Whether bytes of a pipe, or its end, are there now."""
+        try:
+            return bool(self._lead) or bool(select.select([self._file], [], [], 0)[0])
+        except (OSError, ValueError, TypeError):  # nothing that the system can wait for
+            return False
+
     def peek(self, size: int) -> bytes:
         """The next bytes, which stay where they are."""
         self._lead = self.read(size) + self._lead
@@ -84,7 +104,12 @@ class Stream(io.RawIOBase):
 
     def __init__(self, stored: Stored) -> None:
         self.stored = stored
-        self.compression = compression_of(stored.peek(10))
+        start = b""
+        # No more than needed: a pipe may bring the next row only when the first one has been answered.
+        while len(start) < 10 and may_be_compressed(start) and (more := stored.some()):
+            start += more
+        stored.unread(start)
+        self.compression = compression_of(start)
         self._pieces = decompressed(self.compression, stored) if self.compression else None
         self._piece = memoryview(b"")  # decompressed, not yet handed out
         self._made = 0  # decompressed bytes so far
@@ -105,6 +130,10 @@ class Stream(io.RawIOBase):
             self._piece = self._piece[count:]
             return count
         return self.stored.readinto(view)
+
+    def ready(self) -> bool:
+        """Whether `readinto` would not wait."""
+        return bool(self._piece) or self.stored.ready()
 
     def _next_piece(self) -> None:
         if self._error is not None:

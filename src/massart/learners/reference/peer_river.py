@@ -1,12 +1,11 @@
 """river: its logistic regression, on rows as dictionaries from column to value, and the LinUCB of `river.bandit`."""
 
-import importlib
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.errors import InvalidDataError, InvalidParameterError
+from massart.errors import InvalidDataError, InvalidParameterError, needs
 from massart.learners.choice import Choice
 from massart.learners.reference.peers import LinearPeer, PeerPolicy
 
@@ -24,7 +23,7 @@ class RiverLearner(LinearPeer):
 
     def __init__(self, n_features: int) -> None:
         super().__init__(n_features)
-        self._model = importlib.import_module("river.linear_model").LogisticRegression(intercept_lr=0.0)
+        self._model = needs("river.linear_model", "bench", "by this learner").LogisticRegression(intercept_lr=0.0)
 
     def _learn_row(self, x: NDArray[np.float64], y: float) -> float:
         score = self._score_row(x)
@@ -66,7 +65,7 @@ class RiverPolicy(PeerPolicy):
         if arms < 1:
             raise InvalidParameterError(f"arms={arms}: give the number of arms, which is fixed here, 1 or more")
         self._arms = arms
-        self._policy = importlib.import_module("river.bandit").LinUCBDisjoint(seed=seed)
+        self._policy = needs("river.bandit", "bench", "by this policy").LinUCBDisjoint(seed=seed)
         self._count(seed)
 
     def _context(self, X: NDArray[np.float64], arms: NDArray[np.intp]) -> dict[int, float]:
@@ -125,9 +124,9 @@ class RiverPolicy(PeerPolicy):
         return policy._count_on(arrays)
 
 
-def build_learner(name: str, n_features: int, seed: int) -> RiverLearner:
-    """The only learner here; nothing in it is random."""
-    del name, seed
+def build_learner(name: str, n_features: int) -> RiverLearner:
+    """The only learner here."""
+    del name
     return RiverLearner(n_features)
 
 

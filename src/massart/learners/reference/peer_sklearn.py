@@ -101,7 +101,6 @@ class SklearnPeer(LinearPeer):
         return learner
 
 
-def build_learner(name: str, n_features: int, seed: int) -> SklearnPeer:
-    """The peer of this name; nothing in it is random."""
-    del seed
+def build_learner(name: str, n_features: int) -> SklearnPeer:
+    """The peer of this name."""
     return SklearnPeer(n_features, name)

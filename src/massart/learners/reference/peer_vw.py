@@ -1,6 +1,5 @@
 """Vowpal Wabbit through its Python package: logistic regression, and `--cb_explore_adf` with its ways to explore."""
 
-import importlib
 import tempfile
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -8,6 +7,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from massart.errors import needs
 from massart.learners.choice import Choice
 from massart.learners.reference.peers import PeerLearner, PeerPolicy
 
@@ -140,7 +140,7 @@ class VowpalPolicy(PeerPolicy):
 
 
 def _package() -> Any:
-    return importlib.import_module("vowpalwabbit")
+    return needs("vowpalwabbit", "bench", "by this learner")
 
 
 def _workspace(options: str, model: bytes | None) -> Any:
@@ -163,9 +163,9 @@ def _model(workspace: Any) -> NDArray[np.uint8]:
         return np.frombuffer(path.read_bytes(), np.uint8)
 
 
-def build_learner(name: str, n_features: int, seed: int) -> VowpalLearner:
-    """The only learner here; nothing in it is random."""
-    del name, seed
+def build_learner(name: str, n_features: int) -> VowpalLearner:
+    """The only learner here."""
+    del name
     return VowpalLearner(n_features)
 
 

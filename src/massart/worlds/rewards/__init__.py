@@ -1,4 +1,4 @@
-"""Streams of rounds with k arms that know their truth: where bandits are raced and laws are checked.
+"""Simulated streams of rounds with k arms, whose truth is known.
 
 >>> from massart import worlds
 >>> world = worlds.make("simpson", seed=1)

@@ -53,7 +53,7 @@ class RewardStream(Protocol):
 
 
 class RewardWorld(Simulation[RewardChunk, RewardRound]):
-    """A stream of rounds with k arms that knows its truth.
+    """A stream of rounds with k arms and a known truth.
 
     `best_reward` and `mean_reward` are the expected reward per round of the best and of a uniformly random arm, None
     where the policy decides what it is shown. A world that does not satisfy the model has None for gap, margin

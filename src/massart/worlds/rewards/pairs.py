@@ -205,11 +205,7 @@ class HuntedStream(AdaptiveGame):
     player: ClassVar[str] = "policy"
 
     def __init__(
-        self,
-        draw: Callable[[int], tuple[RewardChunk, RewardChunk]],
-        hunted: Vector,
-        dimension: int,
-        rounds: int,
+        self, draw: Callable[[int], tuple[RewardChunk, RewardChunk]], hunted: Vector, dimension: int, rounds: int
     ) -> None:
         super().__init__(dimension, rounds)
         self._draw = draw

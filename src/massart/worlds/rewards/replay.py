@@ -29,9 +29,9 @@ def from_log(
 ) -> "LoggedWorld":
     """Make a world of logged rounds, with contexts of shape (n, k, d).
 
-    If `rewards` has shape (n, k) the log knows the reward of every arm, and rounds are shown as they were. If it has
-    shape (n,), `arms` are the arms that were chosen and `probabilities` those they were chosen with: the rewards nobody
-    saw are made up. A ridge regression with intercept of reward on context, weighted by 1 / probability and
+    If `rewards` has shape (n, k) the log holds the reward of every arm, and rounds are shown as they were. If it has
+    shape (n,), `arms` are the arms that were chosen and `probabilities` those they were chosen with: the rewards that
+    were not observed are imputed. A ridge regression with intercept of reward on context, weighted by 1 / probability,
     cut off at the ends of `reward_range`, gives the expected reward of every arm, and rewards are drawn at the two
     ends of the range with that expectation. Such a world shares the contexts of the log, and is otherwise a model:
     to judge a policy by what really happened, use off-policy evaluation. Contexts are divided by the largest norm.

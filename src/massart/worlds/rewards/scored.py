@@ -80,7 +80,7 @@ class Linear(_Spread):
     name = "linear"
     description = (
         "Expected rewards are a linear function of the contexts: what LinUCB, ridge and Thompson sampling assume. "
-        "Nobody should do badly here, and a policy that assumes less pays for it."
+        "Every policy should do well here; one that assumes less learns more slowly."
     )
     limits = RewardLimits(
         0.05,

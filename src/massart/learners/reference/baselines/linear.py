@@ -1,6 +1,5 @@
 """Linear baselines: one vector, or a second array beside it (an average, a step per coordinate, a matrix)."""
 
-from abc import abstractmethod
 from math import inf
 from typing import ClassVar
 
@@ -9,19 +8,6 @@ from numpy.typing import NDArray
 
 from massart.kernels.learning import baselines as kernel
 from massart.learners.reference.baselines.base import Baseline, Kernels, in_range, new_state
-
-__all__ = [
-    "AdaptiveLogistic",
-    "Arow",
-    "AveragedPerceptron",
-    "CoinBetting",
-    "HingeDescent",
-    "LeakyReluDescent",
-    "LogisticDescent",
-    "OnlineRidge",
-    "PassiveAggressive",
-    "Perceptron",
-]
 
 
 class _Linear(Baseline):
@@ -58,15 +44,12 @@ class _WithSecond(Baseline):
     """A second array beside the weights: a vector, O(d) per row, or a matrix, O(d^2)."""
 
     _kind: ClassVar[float]
-
-    @staticmethod
-    @abstractmethod
-    def _second(size: int) -> NDArray[np.float64]:
-        """The second array before the first row."""
+    _square: ClassVar[bool] = False
 
     def _begin(self, n_features: int, parameter: float = 0.0) -> None:
         size = max(n_features, 0)
-        self._start(n_features, new_state(self._kind, parameter), np.zeros(size), self._second(size))
+        second = np.eye(size) if self._square else np.zeros(size)
+        self._start(n_features, new_state(self._kind, parameter), np.zeros(size), second)
 
 
 class _Paired(_WithSecond):
@@ -75,20 +58,13 @@ class _Paired(_WithSecond):
     _kernels: ClassVar[Kernels] = (kernel.paired_learn, kernel.paired_learn_many, kernel.paired_score)
     _names: ClassVar[tuple[str, ...]] = ("state", "weights", "second")
 
-    @staticmethod
-    def _second(size: int) -> NDArray[np.float64]:
-        return np.zeros(size)
-
 
 class _Matrix(_WithSecond):
     """A matrix that says how well each direction is known."""
 
     _kernels: ClassVar[Kernels] = (kernel.matrix_learn, kernel.matrix_learn_many, kernel.matrix_score)
     _names: ClassVar[tuple[str, ...]] = ("state", "weights", "covariance")
-
-    @staticmethod
-    def _second(size: int) -> NDArray[np.float64]:
-        return np.eye(size)
+    _square = True
 
     def __init__(self, n_features: int, regularization: float = 1.0) -> None:
         self._begin(n_features, in_range("regularization", regularization, 0.0, inf))

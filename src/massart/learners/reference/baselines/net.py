@@ -71,7 +71,7 @@ class ExponentialNet(Baseline):
             )
         in_range("noise_rate", noise_rate, 0.0, 0.5, closed=True)
         in_range("margin", margin, 0.0, np.nextafter(1.0, 2.0))
-        if net_size(n_features, margin / 2) > _LARGEST_NET:  # refused before memory runs out
+        if net_size(n_features, margin / 2) > _LARGEST_NET:  # before memory runs out
             raise InvalidParameterError(
                 f"margin={margin!r} needs a net of more than {_LARGEST_NET:,} directions: use massart.Halfspace"
             )

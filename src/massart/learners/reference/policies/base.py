@@ -12,7 +12,8 @@ from scipy import sparse
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError, shown
 from massart.kernels.door import check_mask
 from massart.kernels.ranking_door import check_arms
-from massart.learners.choice import Choice, Played, Signer, new_epoch
+from massart.learners.base import Stateful
+from massart.learners.choice import Choice, Played, Signer, begin_epoch
 from massart.learners.locking import Guarded
 from massart.options import check_reward, check_reward_range
 
@@ -22,7 +23,7 @@ LARGEST: Final = 1e6  # of a feature: squares of more swamp the ridge's 1 in dou
 
 
 @runtime_checkable
-class Policy(Protocol):
+class Policy(Stateful, Protocol):
     """Choose one of k arms, each described by a row of `contexts`; learn from the reward when it comes.
 
     The number of arms may change from choice to choice, the number of features may not. Rewards lie in the
@@ -43,20 +44,6 @@ class Policy(Protocol):
 
         The same bits as `choose` and `learn` round by round; of each row of rewards only the played arm's is looked at.
         """
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """(d,) the linear score of an arm, up to a constant within the round: what an adversary looks at."""
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of its state."""
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
-        """The policy whose `arrays()` these are: its future is the same."""
-
-    def copy(self) -> Self:
-        """An independent policy in the same state."""
 
 
 class Drawn(NamedTuple):
@@ -148,7 +135,11 @@ class BasePolicy(Guarded, ABC):
             )
         self._dimension, self._range = int(dimension), check_reward_range(reward_range)
         self._identity = identity or uuid4().hex  # distinguishes choices; no decision depends on it
-        self._pending, self._epoch, self._signer = {}, new_epoch(), Signer()
+        self._pending, self._signer = {}, Signer()
+        begin_epoch(self)
+
+    def _drawn_anew(self) -> None:
+        """In a forked process: draws go on as they were, for these policies are for simulations."""
 
     @abstractmethod
     def _fill(self, X: NDArray[np.float64], allowed: NDArray[np.bool_], p: NDArray[np.float64]) -> int:

@@ -15,17 +15,6 @@ from massart.learners.choice import Choice, Played
 from massart.learners.reference.baselines.base import in_range
 from massart.learners.reference.policies.base import BasePolicy, Drawn
 
-__all__ = [
-    "ActionCentredRidge",
-    "EpochGreedy",
-    "EpsilonGreedyRidge",
-    "LinUCB",
-    "LinearThompson",
-    "SquareCB",
-    "Uniform",
-    "uniform_stream",
-]
-
 _DRAWS: Final = 128  # of Thompson sampling, a power of 2: then the table is balanced
 _EXPLORED: Final = "explored"
 _NO_TABLE: Final = np.empty((0, 0))

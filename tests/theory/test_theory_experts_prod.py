@@ -1,4 +1,4 @@
-"""Theorem 7(d) to (f): the council, the pool and forgetting in plain Python, against streams that want to hurt."""
+"""Theorem 7(d) to (f): Prod with a default, the pool and forgetting in plain Python, on adversarial streams."""
 
 import math
 
@@ -36,7 +36,7 @@ class LazyAdaHedge:
         return float(shares @ losses)
 
 
-class Council:
+class Prod:
     """A default and another adviser; `discount` takes the smallest n that Theorem 7(d) allows."""
 
     def __init__(self, discount=False):
@@ -65,7 +65,7 @@ class Council:
             self.rate = 0.5 / math.sqrt(self.n)
 
     def used(self):
-        """What was paid over the default and over the other adviser, as a fraction of the promised price."""
+        """What was paid over the default and over the other adviser, as a fraction of the proved price."""
         over = (self.paid - self.default) / self.heaviest, (self.paid - self.other) / self.heaviest
         return over[0] / theory.council_default_price(self.n - 1), over[1] / theory.council_price(self.n - 1)
 
@@ -76,7 +76,7 @@ def _hold(level, size=1.0):
 
 
 def _threshold(share):
-    """Keep the lead just below what makes the council change its mind."""
+    """Keep the lead just below what makes Prod change its mind."""
     return lambda t, c: 1.0 if c.rate * c.lead < share * math.log((1 - c.rate) / c.rate) * c.heaviest else -1.0
 
 
@@ -107,12 +107,12 @@ WEIGHTS = {
 
 def _play(adversary, weight, rounds, discount=False):
     """The largest fractions used of both prices, over all rounds."""
-    council, used = Council(discount), []
+    prod, used = Prod(discount), []
     for t in range(rounds):
-        council.chance(weight(t))
-        d = ADVERSARIES[adversary](t, council) * weight(t)
-        council.learn(max(d, 0.0), max(-d, 0.0), weight(t))
-        used.append(council.used())
+        prod.chance(weight(t))
+        d = ADVERSARIES[adversary](t, prod) * weight(t)
+        prod.learn(max(d, 0.0), max(-d, 0.0), weight(t))
+        used.append(prod.used())
     return np.array(used)
 
 
@@ -184,7 +184,7 @@ def test_prices_are_monotone_concave_and_split_in_one_way():
 
 
 def _labels_against(name, rng):
-    """The label of a round, from the experts' answers, the vote, the shares and the council's chance."""
+    """The label of a round, from the experts' answers, the vote, the shares and the chance of Prod."""
     return {
         "vote": lambda answers, vote, shares, chance: -vote,
         "likelier answer": lambda answers, vote, shares, chance: (
@@ -204,25 +204,25 @@ def test_the_pool_is_near_the_vote_and_near_every_expert(target, experts):
     rng = np.random.default_rng(experts)
     rounds = 800
     label = _labels_against(target, rng)
-    hedge, council, truth = LazyAdaHedge(experts), Council(), rng.choice([-1.0, 1.0], size=rounds)
+    hedge, prod, truth = LazyAdaHedge(experts), Prod(), rng.choice([-1.0, 1.0], size=rounds)
     for t in range(rounds):
         # Expert 0 is the best; heavy tails make the vote of scores differ from that of answers.
         right = rng.random(experts) < np.linspace(0.95, 0.4, experts)
         scores = np.where(right, truth[t], -truth[t]) * rng.pareto(1.0, experts)
         answers, (shares, _) = np.where(scores >= 0, 1.0, -1.0), hedge.shares()
         vote = 1.0 if shares @ scores >= 0 else -1.0
-        y = label(answers, vote, shares, council.chance())
+        y = label(answers, vote, shares, prod.chance())
         drawn = hedge.learn((answers != y).astype(float))
-        council.learn(float(vote != y), drawn)
-        split, best = council.n - 1, hedge.losses.min()
-        assert council.paid <= council.default + theory.council_default_price(split)
-        assert council.other <= best + 2 * hedge.gap + 1e-9
-        assert council.paid <= best + 2 * hedge.gap + theory.council_price(split)
-        assert split <= council.default + council.other + 1e-9
+        prod.learn(float(vote != y), drawn)
+        split, best = prod.n - 1, hedge.losses.min()
+        assert prod.paid <= prod.default + theory.council_default_price(split)
+        assert prod.other <= best + 2 * hedge.gap + 1e-9
+        assert prod.paid <= best + 2 * hedge.gap + theory.council_price(split)
+        assert split <= prod.default + prod.other + 1e-9
     assert 2 * hedge.gap <= theory.adahedge_price(experts, rounds, best, LAZY)
-    assert council.paid <= best + theory.adahedge_price(experts, rounds, best, LAZY) + theory.council_price(rounds)
+    assert prod.paid <= best + theory.adahedge_price(experts, rounds, best, LAZY) + theory.council_price(rounds)
     if target == "vote":
-        assert council.default == rounds  # the vote alone is always wrong
+        assert prod.default == rounds  # the vote alone is always wrong
 
 
 def test_what_votes_can_lose():
@@ -237,13 +237,13 @@ def test_what_votes_can_lose():
     scores = np.append(np.ones(experts - 1), -float(experts))
     assert scores.sum() < 0 < (scores > 0).sum() / experts
     assert (scores < 0).mean() == pytest.approx(1 / experts)
-    hedge, council, answers = LazyAdaHedge(2), Council(), np.array([1.0, -1.0])
+    hedge, prod, answers = LazyAdaHedge(2), Prod(), np.array([1.0, -1.0])
     for _ in range(2000):
         vote = 1.0 if hedge.shares()[0] @ answers >= 0 else -1.0
-        council.learn(1.0, hedge.learn((answers != -vote).astype(float)))
-    assert council.default == 2000
+        prod.learn(1.0, hedge.learn((answers != -vote).astype(float)))
+    assert prod.default == 2000
     assert hedge.losses.min() <= 1000
-    assert council.paid <= 1200
+    assert prod.paid <= 1200
 
 
 def _forgetting_run(gradients, beta, cap):
@@ -337,12 +337,12 @@ def test_a_forgetting_learner_after_its_target_turned():
 def test_a_council_of_a_learner_that_remembers_and_one_that_forgets():
     """Theorem 7(f): losses 0 or 1, a turn half way; near the better one before it and after it."""
     rng = np.random.default_rng(4)
-    council, rounds = Council(), 4000
+    prod, rounds = Prod(), 4000
     for t in range(rounds):
         remembers = rng.random() < (0.1 if t < rounds // 2 else 0.5)
         forgets = rng.random() < (0.5 if t % (rounds // 2) < 60 else 0.15)
-        council.learn(float(remembers), float(forgets))
-        assert max(council.used()) <= 1.0
+        prod.learn(float(remembers), float(forgets))
+        assert max(prod.used()) <= 1.0
         if t == rounds // 2 - 1:  # so far forgetting was worse, by more than 50 mistakes
-            assert council.paid <= council.default + 5 < council.other - 50
-    assert council.paid < council.default - 200
+            assert prod.paid <= prod.default + 5 < prod.other - 50
+    assert prod.paid < prod.default - 200
