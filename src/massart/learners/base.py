@@ -114,7 +114,7 @@ class BinaryLearner(Learner):
         y: NDArray[np.int8],
         weight: NDArray[np.float64] = NO_WEIGHT,
         order: NDArray[np.uint64] | None = None,
-        average: NDArray[np.float64] | None = None,
+        average: NDArray[np.float64] = NO_SCORES,
         scores: NDArray[np.float64] = NO_SCORES,
     ) -> None:
         """Predict, then learn, rows in the given order; all or, if one of them is invalid, none.
@@ -122,7 +122,7 @@ class BinaryLearner(Learner):
         `average`, made by `new_average`, accumulates what `summed` needs; `scores` receives those of the predictions.
         """
         with self._lock:
-            self._learn(rows, y, weight, order, self._no_average if average is None else average, scores)
+            self._learn(rows, y, weight, order, average if average.size else self._no_average, scores)
 
     @abstractmethod
     def _learn(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any, scores: Any) -> None:
