@@ -1,8 +1,8 @@
-"""Files that are written: whole or not at all, by one process at a time, where they can be.
+"""Files that are written: atomically, by one process at a time, at a place where they can be.
 
-`replacing` writes a file under another name and moves it to its place when it is whole and on the disk. `OutputLock`
-lets one writer at a time have an output for as long as it takes to make it. `check_place` refuses, beforehand, a place
-where no file could be written.
+`replacing` writes a file under another name and moves it to its place when it is complete and on the disk; `move_into`
+is that last step alone. `OutputLock` lets one process at a time write an output. `check_place` refuses, beforehand, a
+place where no file could be written.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Self
+from typing import IO, Any, BinaryIO, Final, Self
 
 from massart.errors import InvalidParameterError, InvalidTypeError, MassartError, ModelFileError
 
@@ -28,8 +28,19 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-__all__ = ["OutputInUseError", "OutputLock", "advice", "check_place", "file_path", "is_special", "replacing",
-           "sync_folder"]  # fmt: skip
+__all__ = [
+    "OutputInUseError",
+    "OutputLock",
+    "advice",
+    "check_place",
+    "file_path",
+    "is_special",
+    "move_into",
+    "partial_path",
+    "remove",
+    "replacing",
+    "sync_folder",
+]
 
 _Path = str | os.PathLike[str]
 
@@ -39,26 +50,26 @@ _ADVICE: Final = {
     errno.EFBIG: "raise the limit on the size of files, or choose another disk",
     errno.EROFS: "choose another place",
 }
-_HELD: Final = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # what a lock that somebody else has answers
-_UNKNOWN: Final = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)  # by file systems without locks
-# A link that somebody planted there is not followed: what it leads to would be overwritten.
+_HELD: Final = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # another process has the lock
+_UNKNOWN: Final = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)  # of file systems without locks
+# A symbolic link there is not followed: its target would be overwritten.
 _OPENED: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _LONGEST: Final = 200  # characters of a command that are shown
 _RECORD: Final = 1 << 14  # bytes of a lock file that are looked at
-_MOMENT: Final = 0.02  # seconds: whoever has just got a lock still has to write who it is
-_LOCKED_BYTE: Final = 1 << 30  # on Windows: nobody can read a byte that is locked, so it is none of the record
+_MOMENT: Final = 0.02  # seconds: a process that has just got a lock still has to write its name
+_LOCKED_BYTE: Final = 1 << 30  # on Windows a locked byte cannot be read, so it is none of the record
 
 
 class OutputInUseError(MassartError, ValueError):
-    """Somebody else is writing the same output."""
+    """Another process is writing the same output."""
 
 
 class OutputLock:
-    """The right to write an output, which one writer at a time can have.
+    """A lock on the name of an output, which one process at a time can hold.
 
-    The kernel holds the lock on a file `.NAME.lock` beside the output, which says who has it, and lets go of it when
-    the process ends, however that happens. `release` removes the file. It is the name in its folder that is locked, as
-    that is what a writer replaces. Devices and pipes are nobody's, and so is all on a file system without locks.
+    The operating system holds the lock on a file `.NAME.lock` beside the output, which names the process, and frees it
+    when the process ends, however that happens. `release` removes the file. Devices and pipes are not locked, nor is
+    anything on a file system without locks.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -74,7 +85,7 @@ class OutputLock:
         self._release: weakref.finalize[Any, Any] | None = None
 
     def acquire(self) -> Self:
-        """Take the lock, or refuse by the name of who has it."""
+        """Take the lock; an error names the process that has it."""
         if self._release is not None or is_special(self.path):
             return self
         try:
@@ -84,14 +95,14 @@ class OutputLock:
                 f"{self.path} cannot be written: its lock {self._place} cannot be made ({error.strerror or error})"
             ) from None
         if handle is not None:
-            with contextlib.suppress(OSError):  # a full disk: nobody is told who has it, but it is had
+            with contextlib.suppress(OSError):  # a full disk: the lock is held without a name in it
                 os.ftruncate(handle, 0)
                 os.write(handle, json.dumps(_this_process()).encode())
-            self._release = weakref.finalize(self, _let_go, handle, self._place)
+            self._release = weakref.finalize(self, _free, handle, self._place)
         return self
 
     def release(self) -> None:
-        """Give it back, if it is held."""
+        """Free the lock, if it is held."""
         if self._release is not None:
             self._release()
             self._release = None
@@ -108,7 +119,7 @@ class OutputLock:
             handle = os.open(self._place, _OPENED, 0o666)
             try:
                 _lock(handle)
-                # Who had it may have removed the file after it was opened here: then another one is to be locked.
+                # The last holder may have removed the file after it was opened here: then another one is to be locked.
                 if os.path.samestat(os.fstat(handle), self._place.lstat()):
                     return handle
             except FileNotFoundError:
@@ -136,7 +147,7 @@ def _lock(handle: int) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _let_go(handle: int, place: Path) -> None:
+def _free(handle: int, place: Path) -> None:
     with contextlib.suppress(OSError):
         if sys.platform == "win32":  # which removes no open file
             os.close(handle)
@@ -156,7 +167,7 @@ def _this_process() -> dict[str, Any]:
 
 
 def _holder(place: Path) -> str:
-    """Who has a lock, in words; whatever stands in the file is printed as text."""
+    """The process that has a lock, in words; whatever stands in the file is printed as text."""
     time.sleep(_MOMENT)
     try:
         with place.open("rb") as file:
@@ -187,26 +198,23 @@ def replacing(path: _Path, error_kind: type[MassartError] = ModelFileError) -> I
     place = file_path(path)
     if not place.name or _is_device(place):
         raise error_kind(f"{place} is a folder, a device or a pipe, which no file can replace: give another path")
-    partial = place.with_name(f".{place.name}.{secrets.token_hex(4)}.partial")
+    partial = partial_path(place)
     try:
         file = partial.open("xb")
-    except OSError as error:  # no such folder, or no permission: the error it always was, about the name that was given
+    except OSError as error:  # no such folder, or no permission: the same error, about the name that was given
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
     try:
         with file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(place)
-        sync_folder(place.parent)
+            move_into(file, partial, place)
     except OSError as error:
-        _remove(partial)
+        remove(partial)
         raise error_kind(
             f"{os.fspath(path)} could not be written ({error.strerror or error}), and what was there before is as it "
             f"was: {advice(error) or 'see that the place can be written to'}"
         ) from error
     except BaseException:
-        _remove(partial)
+        remove(partial)
         raise
 
 
@@ -240,9 +248,24 @@ def advice(error: OSError) -> str:
     return _ADVICE.get(error.errno or 0, "")
 
 
-def _remove(partial: Path) -> None:
+def remove(partial: Path) -> None:
+    """Remove a file that was not completed, if it can be."""
     with contextlib.suppress(OSError):
         partial.unlink()
+
+
+def partial_path(place: Path) -> Path:
+    """A new name beside a place, for a file that is not complete."""
+    return place.with_name(f".{place.name}.{secrets.token_hex(4)}.partial")
+
+
+def move_into(file: IO[bytes], partial: Path, place: Path) -> None:
+    """Close a complete file and give it its name; both are on the disk then, as far as the system can say."""
+    file.flush()
+    os.fsync(file.fileno())
+    file.close()
+    partial.replace(place)
+    sync_folder(place.parent)
 
 
 def sync_folder(folder: Path) -> None:
@@ -258,7 +281,7 @@ def sync_folder(folder: Path) -> None:
 def check_place(path: _Path, what: str = "the file", *, devices: bool = True) -> None:
     """Refuse a place where no file could be written; nothing is left behind.
 
-    Permission bits do not tell (a full or read-only disk, root), so a file is really made beside the place.
+    Permission bits are not enough (a full or read-only disk, root), so a file is really made beside the place.
 
     >>> check_place("/no/such/folder/m.massart", "the model")
     Traceback (most recent call last):
@@ -276,7 +299,7 @@ def check_place(path: _Path, what: str = "the file", *, devices: bool = True) ->
             if devices:
                 return
             raise InvalidParameterError(f"{place} is not a file: {what} needs one")
-        trial = place.with_name(f".{place.name}.{secrets.token_hex(4)}.partial")
+        trial = partial_path(place)
         trial.touch(exist_ok=False)
         trial.unlink()
     except OSError as error:
@@ -286,5 +309,5 @@ def check_place(path: _Path, what: str = "the file", *, devices: bool = True) ->
 
 
 def is_special(place: Path) -> bool:
-    """Whether there is something that is written to directly: a device, a pipe."""
+    """Whether a device or a pipe is there, which is written to directly."""
     return place.exists() and not place.is_file()

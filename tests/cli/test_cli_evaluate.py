@@ -71,7 +71,8 @@ def test_some_estimators_and_intervals_with_a_range(log):
         (["--estimator", ","], "no estimator is named"),
         (["--interval", "magic"], "interval 'magic' is none of"),
         (["--confidence", "95"], "confidence must lie"),
-        (["--format", "csv"], "log_format 'csv'"),
+        (["--format", "xml"], "`--format xml`: choose one of auto, vw"),
+        (["--format", "csv"], "line 1, line: it does not name the fields arm"),
         (["--format", "jsonl"], "line 1, column 2: not JSON"),
         (
             ["--policy", "target"],
@@ -97,7 +98,7 @@ def test_impossible_propensities_are_named(tmp_path):
     result = massart("evaluate", path)
     assert result.exit_code == 2
     assert (
-        "2 of 3 decisions have a propensity that cannot be: line 4 (probability 0), line 7 (probability missing)"
+        "2 of 3 decisions have an impossible propensity: line 4 (probability 0), line 7 (probability missing)"
         in result.stderr
     )
 

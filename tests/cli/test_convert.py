@@ -127,15 +127,17 @@ def test_importances_and_crossings(tmp_path):
 def test_refusals(data):
     for arguments, words in (
         ((data,), "name what to read, then what to write"),
-        ((data, data.with_name("b.xyz")), "its name tells no format"),
-        ((data, "-"), "standard output: its name tells no format"),
-        ((data, data), "is what is to be read"),
+        ((data, data.with_name("b.xyz")), "its name shows no format"),
+        ((data, "-"), "standard output: its name shows no format"),
+        ((data, data), "is also an input"),
         ((data.with_name("none.svm"), data.with_name("b.csv")), "does not exist"),
         ((data, data.parent / "none" / "b.csv"), "there is no folder"),
         ((data, data.with_name("b.csv"), "-b", "18"), "write svmlight instead"),
-        ((data, data.with_name("b.npz")), "its name tells no format"),
+        ((data, data.with_name("b.npz")), "its name shows no format"),
         ((data, data.with_name("b.csv"), "--labels", "1"), "--labels 1: give two"),
-        ((data, data.with_name("b.csv"), "--from", "xml"), "choose one of auto"),
+        ((data, data.with_name("b.csv"), "--from", "xml"), "`--from xml`: choose one of auto"),
+        ((data, data.with_name("b.csv"), "--to", "xml"), "'xml' is no format to write: choose one of auto"),
+        ((data, data.with_name("b.csv"), "--bits", "99"), "`-b 99`: give a whole number"),
     ):
         result = run(*arguments)
         assert result.exit_code == 2, arguments

@@ -11,7 +11,7 @@ from massart.cli import inspect as command
 from massart.cli.inspect_page import inspect_model, shown
 from massart.cli.main import app
 from massart.data.feature_names import find_names
-from massart.data.names import name_hash
+from massart.data.hashing import name_hash
 from massart.data.schema import Schema
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace

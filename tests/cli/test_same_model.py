@@ -18,7 +18,7 @@ import zstandard
 from typer.testing import CliRunner
 
 from massart.cli.main import app
-from massart.data.names import name_hash
+from massart.data.hashing import name_hash
 from massart.models.opening import open_model
 
 ROWS, WIDTH = 600, 80

@@ -6,11 +6,10 @@ import re
 import numpy as np
 import pytest
 
-from massart.data import crossing
-from massart.data.chunk import Chunk
-from massart.data.crossing import check_crossings, crossed
-from massart.data.crossing import crossed_whole as crossed_parts
-from massart.data.formats.text_format import parse_block
+from massart.data import chunk as chunks
+from massart.data.chunk import Chunk, check_crossings, crossed
+from massart.data.chunk import crossed_whole as crossed_parts
+from massart.data.formats.text import parse_block
 from massart.data.schema import Schema
 from massart.errors import InvalidParameterError
 
@@ -105,7 +104,7 @@ def test_parts_are_the_whole_however_small_the_buffer(monkeypatch):
     text = random_text(np.random.default_rng(5), 50)
     chunk = parse_block(text, Schema(format="vw", bits=18, crossings=("ab", "abg")))
     whole = rows_of(crossed_whole(chunk))
-    monkeypatch.setattr(crossing, "_BUFFER", 40)
+    monkeypatch.setattr(chunks, "_BUFFER", 40)
     parts = [(rows_of(part), part.y.tolist(), part.lines.tolist(), part.tags) for part in crossed(chunk)]
     assert len(parts) > 5
     assert [row for rows, *_ in parts for row in rows] == whole
@@ -114,8 +113,8 @@ def test_parts_are_the_whole_however_small_the_buffer(monkeypatch):
 
 
 def test_a_row_with_too_many_products_is_a_flaw_and_the_others_stay(monkeypatch):
-    monkeypatch.setattr(crossing, "_BUFFER", 16)
-    monkeypatch.setattr(crossing, "_LARGEST", 64)
+    monkeypatch.setattr(chunks, "_BUFFER", 16)
+    monkeypatch.setattr(chunks, "_LARGEST", 64)
     many = " ".join(f"n{k}" for k in range(40))
     text = f"1 |a x |b y\n1 |a {many} |b {many}\n-1 |a x |b z\n".encode()
     chunk = parse_block(text, Schema(format="vw", bits=18, crossings=("ab",)))

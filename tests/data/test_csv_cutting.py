@@ -11,10 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from massart.data.chunk import Position
-from massart.data.formats import csv_format
-from massart.data.formats.csv_format import chunks, settle
+from massart.data.formats import csv as csv_format
+from massart.data.formats.csv import CsvFormat
 from massart.data.io.sources import Source
 from massart.data.schema import Schema
+
+
+def settle(source, schema, **options):
+    return CsvFormat(**options).complete(source, schema)
+
+
+def chunks(source, schema, start, **options):
+    return CsvFormat(**options).chunks(source, schema, start)
+
 
 whole_records = csv_format._whole_records
 

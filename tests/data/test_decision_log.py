@@ -2,7 +2,10 @@
 
 import gzip
 import json
+import os
 import re
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -44,19 +47,22 @@ def same(mine, other):
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "bare"])
-@pytest.mark.parametrize("name", ["log.jsonl", "log.parquet", "log.jsonl.gz"])
+@pytest.mark.parametrize(
+    "name", ["log.jsonl", "log.parquet", "log.csv", "log.jsonl.gz", "log.csv.zst", "log.parquet.bz2"]
+)
 def test_our_own_formats_give_back_exactly_what_was_written(tmp_path, kind, name):
     written = list(decisions(kind=kind))
     assert write_decisions(written, tmp_path / name) == 30
     log = DecisionLog(tmp_path / name, batch_size=7)
     read = [decision for batch in log for decision in batch]
-    assert [decision.line for decision in read] == list(range(1, 31))
+    first = 2 if ".csv" in name else 1
+    assert [decision.line for decision in read] == list(range(first, first + 30))
     for mine, other in zip(read, written, strict=True):
         same(mine, other)
     assert [len(batch) for batch in log] == [7, 7, 7, 7, 2]  # and a log can be read again
 
 
-@pytest.mark.parametrize("name", ["log.vw", "log.dsjson", "log.vw.gz"])
+@pytest.mark.parametrize("name", ["log.vw", "log.dsjson", "log.vw.gz", "log.dsjson.bz2", "log.vw.zst"])
 def test_the_formats_of_others_keep_what_they_can_hold(tmp_path, name):
     written = [
         Decision(d.contexts, d.arm, d.probability, d.reward, event_id=f"a b|c{i}") for i, d in enumerate(decisions())
@@ -76,10 +82,12 @@ def test_the_format_is_found_without_its_suffix(tmp_path):
         write_decisions(plain, tmp_path / "log", log_format)
         assert DecisionLog(tmp_path / "log").format == log_format
     (tmp_path / "log").write_text("a,b,c\n1,2,3\n")
-    with pytest.raises(InvalidDataError, match="cannot be told"):
+    with pytest.raises(InvalidDataError, match="its first line does not show its format; pass `log_format`, one of vw"):
         DecisionLog(tmp_path / "log")
-    with pytest.raises(InvalidParameterError, match="log_format 'csv'"):
-        DecisionLog(tmp_path / "log", "csv")
+    with pytest.raises(InvalidParameterError, match="`log_format='svmlight'`: choose one of auto, vw"):
+        DecisionLog(tmp_path / "log", "svmlight")
+    with pytest.raises(InvalidDataError, match="log, line 1, line: it does not name the fields arm"):
+        DecisionLog(tmp_path / "log", "csv").read()
 
 
 GOOD = {"contexts": [[1.0, 2.0], [3.0, 4.0]], "arm": 1, "probability": 0.5, "reward": 1.0}
@@ -142,7 +150,7 @@ def test_impossible_propensities_are_counted_over_the_whole_file_and_nothing_is_
     with pytest.raises(InvalidDataError) as refusal:
         list(DecisionLog(path, batch_size=3))
     words = str(refusal.value)
-    assert "6 of 20 decisions have a propensity that cannot be" in words
+    assert "6 of 20 decisions have an impossible propensity" in words
     for complaint in ("line 2 (probability 0)", "line 5 (probability missing)", "line 8 (probability -0.25)"):
         assert complaint in words
     assert "line 9 (the arms' probabilities sum to 1.1), and 1 more; log the probability" in words
@@ -160,12 +168,13 @@ def test_cost_and_the_probability_among_all_arms_are_understood(tmp_path):
     assert second.contexts.shape == (2, 0)
 
 
-def test_an_empty_log_a_folder_and_a_missing_file_are_refused(tmp_path):
+def test_an_empty_log_an_empty_folder_and_a_missing_file_are_refused(tmp_path):
+    (tmp_path / "none.d").mkdir()
     (tmp_path / "log.jsonl").write_text("\n\n")
     with pytest.raises(InvalidDataError, match="no decision"):
         DecisionLog(tmp_path / "log.jsonl").read()
-    with pytest.raises(InvalidDataError, match="is a folder"):
-        DecisionLog(tmp_path)
+    with pytest.raises(InvalidDataError, match="is a folder without data files"):
+        DecisionLog(tmp_path / "none.d")
     with pytest.raises(InvalidDataError, match="does not exist"):
         DecisionLog(tmp_path / "none")
     with pytest.raises(InvalidDataError, match="cannot be empty"):
@@ -196,20 +205,84 @@ def test_a_byte_order_mark_and_windows_line_ends_are_not_seen(tmp_path):
 
 def test_a_log_is_written_whole_or_not_at_all(tmp_path):
     good = Decision(np.eye(2), 0, 0.5, 1.0)
-    for name in ("log.jsonl", "log.parquet", "log.vw", "log.dsjson"):
+    for name in ("log.jsonl", "log.parquet", "log.vw", "log.dsjson", "log.csv"):
         for bad in (Decision(np.eye(2), 0, 0.0, 1.0), Decision(np.eye(2), 5, 0.5, 1.0)):
             with pytest.raises(InvalidDataError):
                 write_decisions([good, bad], tmp_path / name)
     with pytest.raises(InvalidDataError, match="no weights"):
         write_decisions([Decision(np.eye(2), 0, 0.5, 1.0, weight=2.0)], tmp_path / "log.vw")
-    with pytest.raises(InvalidParameterError, match="name one of the formats"):
+    with pytest.raises(InvalidParameterError, match="pass `log_format`, one of"):
         write_decisions([good], tmp_path / "log.xyz")
     assert not list(tmp_path.iterdir())
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
-    from massart.data.decisions import parquet as decision_parquet
-
-    monkeypatch.setattr(decision_parquet.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match="pip install"):
         write_decisions(decisions(), tmp_path / "log.parquet")
+    assert not list(tmp_path.iterdir())
+
+
+def test_several_files_a_pattern_a_folder_and_a_pipe_are_one_log(tmp_path):
+    written = list(decisions(40))
+    (tmp_path / "logs").mkdir()
+    for part, name in enumerate(("a.jsonl", "b.jsonl.gz", "c.jsonl.zst", "d.jsonl.bz2")):
+        write_decisions(written[10 * part : 10 * part + 10], tmp_path / "logs" / name)
+    files = sorted((tmp_path / "logs").iterdir())
+    for paths in (files, tmp_path / "logs", str(tmp_path / "logs" / "*.jsonl*")):
+        log = DecisionLog(paths, batch_size=100)
+        assert log.size == sum(file.stat().st_size for file in files)
+        (batch,) = log
+        assert batch.lines.tolist() == [*range(1, 11)] * 4
+        for mine, other in zip(batch, written, strict=True):
+            same(mine, other)
+    os.mkfifo(tmp_path / "pipe")
+    content = files[1].read_bytes()
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(content,))
+    writer.start()
+    log = DecisionLog(tmp_path / "pipe")
+    assert (log.format, log.size, len(log.read())) == ("jsonl", None, 10)
+    writer.join()
+
+
+def test_the_file_of_a_malformed_line_is_named(tmp_path):
+    write_decisions(decisions(5), tmp_path / "a.jsonl")
+    (tmp_path / "b.jsonl").write_text('{"contexts": [[1, 2, 3]], "arm": 0, "probability": 7, "reward": 1}\n')
+    log = DecisionLog([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+    with pytest.raises(
+        InvalidDataError, match=r"a\.jsonl and 1 more: 1 of 6 .*: \S*b\.jsonl, line 1 \(probability 7\)"
+    ):
+        log.read()
+    (tmp_path / "b.jsonl").write_text('{"contexts": [[1, 2]], "arm": 0, "probability": 1, "reward": 1}\n')
+    with pytest.raises(InvalidDataError, match=r"b\.jsonl, line 1, contexts: 2 dense features where"):
+        DecisionLog([tmp_path / "a.jsonl", tmp_path / "b.jsonl"]).read()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("0,x,1,", "line 4, probability: not JSON"),
+        ("0,0.5,,", "line 4, reward: exactly one of reward and cost"),
+        ("0,0.5,1", "line 4, line: 3 cells for 4 columns"),
+        ('0,0.5,1,"[[1', "line 4, line: not CSV"),
+        ('0,0.5,1,"[[1,[2"', "line 4, contexts: not JSON"),
+        ("7,0.5,1,", "line 4, contexts: nothing says how many arms"),
+    ],
+)
+def test_a_malformed_line_of_csv_is_refused_with_line_and_field(tmp_path, line, words):
+    path = tmp_path / "log.csv"
+    path.write_text(f'arm;probability;reward;contexts\n0;0.5;1;"[[1, 2],\n[3, 4]]"\n{line}\n'.replace(";", ","))
+    with pytest.raises(InvalidDataError) as refusal:
+        DecisionLog(path).read()
+    assert str(refusal.value).startswith(f"{path}, {words}")
+
+
+def test_csv_with_other_separators_costs_and_own_columns(tmp_path):
+    for separator in ",;\t|":
+        rows = [["_note", "arm", "cost", "probabilities", "event_id"], ["x", "1", "-2", "[0.75  0.25]", "007"], []]
+        text = "".join(separator.join(row) + "\n" for row in rows).replace("  ", ", ")
+        quoted = text.replace("[0.75, 0.25]", '"[0.75, 0.25]"')
+        (tmp_path / "log.txt").write_text(quoted)
+        log = DecisionLog(tmp_path / "log.txt")
+        (decision,) = log.read()
+        assert (log.format, decision.reward, decision.probability, decision.event_id) == ("csv", 2.0, 0.25, "007")

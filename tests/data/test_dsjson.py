@@ -5,8 +5,10 @@ from collections import Counter
 
 import pytest
 
-from massart.data.decisions.dsjson import read_dsjson
-from massart.data.hashing import column
+import massart
+from massart.data.decisions.decision import LogChecker
+from massart.data.decisions.vw import read_dsjson
+from massart.data.hashing import name_hash
 from massart.errors import InvalidDataError
 
 LINE = {
@@ -33,6 +35,12 @@ LINE = {
 }
 
 
+def column(space, name, value=None):
+    """The column of a field, as in JSON lines of rows."""
+    seed = name_hash(name, name_hash(space) if space else 0)
+    return (seed if value is None else name_hash(value, seed)) % 2**18
+
+
 def read(*lines, skipped=None):
     counted = Counter() if skipped is None else skipped
     return list(read_dsjson(enumerate(map(json.dumps, lines), 1), "log.dsjson", counted))
@@ -45,9 +53,9 @@ def test_the_line_of_the_documentation():
     assert (decision.event_id, decision.time, decision.weight) == ("e-1", "2026-01-02T03:04:05.000000Z", 1.0)
     dense = decision.contexts.toarray()
     assert dense[:, column("FromUrl", "age")].tolist() == [0.3, 0.3, 0.3]
-    assert dense[:, column("FromUrl", "planpro")].tolist() == [1.0, 1.0, 1.0]
+    assert dense[:, column("FromUrl", "plan", "pro")].tolist() == [1.0, 1.0, 1.0]
     assert dense[:, column("j", "price")].tolist() == [1.0, 2.0, 0.5]
-    assert dense[:, column("i", "idb")].tolist() == [0.0, 1.0, 0.0]
+    assert dense[:, column("i", "id", "b")].tolist() == [0.0, 1.0, 0.0]
     assert decision.contexts.nnz == 3 * 5
 
 
@@ -62,7 +70,7 @@ def test_features():
         ("", "be"): 1,
         ("v", "[0]"): 1,
         ("v", "[2]"): 3,
-        ("", "sa b"): 1,
+        ("", "s", "a b"): 1,
     }
     assert {key: row[column(*key)] for key in expected} == expected
     assert (row != 0).sum() == len(expected)
@@ -87,6 +95,10 @@ def test_a_line_without_all_probabilities_or_without_any():
     assert decision.probability != decision.probability  # missing, for the log's checker to refuse
 
 
+def nested(depth):
+    return {"a": nested(depth - 1)} if depth else 1
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -104,12 +116,25 @@ def test_a_line_without_all_probabilities_or_without_any():
         ({"pdrop": 1.0}, "pdrop"),
         ({"c": {}}, "c._multi"),
         ({"c": {"_multi": [1, 2, 3]}}, "c._multi[0]"),
-        ({"c": {"_multi": [{"t": ["a"]}, {}, {}]}}, "c._multi[0].t"),
+        ({"c": {"_multi": [{"t": {"u": 1e999}}, {}, {}]}}, "c._multi[0].t.u"),
+        ({"c": {"_multi": [{"t": 1e200}, {}, {}]}}, "c._multi[0].t"),
+        ({"c": {"_multi": [{"t": 1e40}, {}, {}]}}, "contexts"),
+        ({"c": {"u": nested(200), "_multi": [{}, {}, {}]}}, "c"),
         ({"c": {"_multi": [{}], "_slots": [{}]}}, "_slots"),
         ({"_outcomes": []}, "_outcomes"),
     ],
 )
-def test_flawed_lines_are_refused(change, field):
+def test_malformed_lines_are_refused(change, field):
+    checker = LogChecker("log.dsjson")
     with pytest.raises(InvalidDataError) as refusal:
-        read(LINE, LINE | change)
+        list(map(checker.is_valid, read(LINE, LINE | change)))
     assert str(refusal.value).startswith(f"log.dsjson, line 2, {field}: ")
+
+
+def test_columns_are_those_of_training_files(tmp_path):
+    arm = {"n": 2, "yes": True, "tags": ["a", "b"], "user": {"home": {"town": "Rome"}, "v": [1, 0, [3]]}}
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"y": 1, **arm}) + "\n")
+    (chunk,) = massart.data.read(tmp_path / "rows.jsonl", label="y")
+    [decision] = read(LINE | {"a": [1], "p": [0.25], "_labelIndex": 0, "_label_Action": 1, "c": {"_multi": [arm]}})
+    assert (decision.contexts - chunk.X).nnz == 0
+    assert decision.contexts.nnz == 7

@@ -6,7 +6,7 @@ import gzip
 import pytest
 import zstandard
 
-from massart.data.formats.detect import detect_format, format_of_name
+from massart.data.formats import detect_format, format_of_name
 from massart.data.io.sources import Source
 from massart.data.schema import FORMATS
 from massart.errors import InvalidDataError
@@ -83,7 +83,7 @@ def test_by_content(tmp_path, wanted, text, name):
     if wanted is not None:
         assert detected(tmp_path, text.encode(), name) == wanted
         return
-    with pytest.raises(InvalidDataError, match=r"cannot be told.*; give --format, one of svmlight, vw, csv"):
+    with pytest.raises(InvalidDataError, match=r"its format.*; pass `format`, one of svmlight, vw, csv"):
         detected(tmp_path, text.encode(), name)
 
 

@@ -70,9 +70,7 @@ def test_two_words(form, tmp_path):
 @pytest.mark.parametrize("form", FORMATS)
 def test_more_than_two_are_refused_with_the_labels_and_the_option(form, tmp_path):
     path = write(tmp_path, form, list(range(1, 11)))
-    words = (
-        r"the labels must be two, but its first rows have 10 \('1', '2', '3', .*'10'\): .* --labels NEGATIVE,POSITIVE"
-    )
+    words = r"the labels must be two, but its first rows have 10 \('1', '2', '3', .*'10'\): .* `labels=\('NEGATIVE', "
     with pytest.raises(InvalidDataError, match=words):
         read(path)
     reader = read(path, labels=("3", "7"), strict=False)
@@ -131,7 +129,7 @@ def test_a_pipe_is_understood_like_the_file(tmp_path):
     code = (
         "from massart.data import read\n"
         "reader = read('-', format='svmlight', features=1)\n"
-        "print(reader.reading.labels, sum(int(chunk.y.sum()) for chunk in reader))"
+        "print(reader.schema.labels, sum(int(chunk.y.sum()) for chunk in reader))"
     )
     with path.open("rb") as file:
         said = processes.run([sys.executable, "-c", code], stdin=file, capture_output=True, text=True)

@@ -16,9 +16,8 @@ import processes
 import pytest
 import zstandard
 
-from massart.data.io import compression
 from massart.data.io.sources import Source, find_sources
-from massart.data.io.stream import Stored
+from massart.data.io.stream import Stored, decompressed
 from massart.errors import InvalidDataError, InvalidParameterError, MassartError
 
 
@@ -92,7 +91,7 @@ class TestCompression:
     @pytest.mark.parametrize("kind", ["plain", *COMPRESS])
     def test_an_offset_after_the_end(self, tmp_path, kind):
         source = Source(write(tmp_path, COMPRESS.get(kind, bytes)(b"abc")))
-        with pytest.raises(InvalidDataError, match="ends after 3 bytes, but reading was to go on at byte 4"):
+        with pytest.raises(InvalidDataError, match="ends after 3 bytes, but reading was to continue at byte 4"):
             source.stream(4)
 
     def test_by_content_and_not_by_name(self, tmp_path):
@@ -105,10 +104,10 @@ class TestCompression:
     def test_zeros_decompress_in_small_pieces(self):
         """100 MB of one byte fit into few compressed bytes; they must never be in memory together."""
         stored = zstd_stream(b"x" * 100_000_000)
-        pieces = [len(piece) for piece in compression.decompressed("zstd", in_memory(stored))]
+        pieces = [len(piece) for piece in decompressed("zstd", in_memory(stored))]
         assert (sum(pieces), max(pieces)) == (100_000_000, 1 << 17)
-        pieces = [len(piece) for piece in compression.decompressed("gzip", in_memory(gzip.compress(b"x" * 10_000_000)))]
-        assert (sum(pieces), max(pieces)) == (10_000_000, 1 << 20)
+        pieces = [len(piece) for piece in decompressed("gzip", in_memory(gzip.compress(b"x" * 10_000_000)))]
+        assert (sum(pieces), max(pieces)) == (10_000_000, 1 << 16)
 
     def test_without_zstandard(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "zstandard", None)
@@ -153,16 +152,19 @@ class TestDamage:
         assert came[: max(0, sound)] == data[: max(0, sound)]
         assert len(came) >= sound
 
-    def test_gzip_hands_out_all_but_one_byte_before_the_damage(self, tmp_path):
-        """Where a byte lies is known in stored blocks; zlib makes the last one and meets the damage in one step."""
+    def test_gzip_hands_out_all_but_64_kb_before_the_damage(self, tmp_path):
+        """Where a byte lies is known in stored blocks; zlib drops what it made in the step that meets the damage."""
         packer = zlib.compressobj(0, wbits=31)
         stored = bytearray(packer.compress(sample(200_000)) + packer.flush())
         second = 10 + 5 + int.from_bytes(stored[11:13], "little")
         stored[second] |= 0b110  # a kind of block that does not exist
         with Source(write(tmp_path, stored)).stream() as stream:
             came, error = read_until_error(stream)
-        assert came == sample(200_000)[: second - 16]
-        assert f"damaged near byte {second - 1:,} (invalid block type)" in error
+        assert sample(200_000).startswith(came)
+        assert second - 16 - (1 << 16) <= len(came) <= second - 16
+        near = int(error.partition("damaged near byte ")[2].partition(" ")[0].replace(",", ""))
+        assert second - (1 << 17) <= near <= second
+        assert "(invalid block type)" in error
 
     def test_gzip_that_is_cut_off_gives_all_that_is_in_it(self, tmp_path):
         """Also what zlib holds back when as much as is asked for at once ends within a repetition."""

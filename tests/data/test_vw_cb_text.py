@@ -4,9 +4,16 @@ from collections import Counter
 
 import pytest
 
+import massart
 from massart.data.decisions.vw import read_text
-from massart.data.hashing import column
+from massart.data.hashing import name_hash
 from massart.errors import InvalidDataError
+
+
+def column(namespace, name, value=None):
+    """VW's hash of a feature, as in training files; a text after the colon is hashed on top of the name."""
+    seed = name_hash(name, name_hash(namespace) if namespace else 0)
+    return (seed if value is None else name_hash(value, seed)) % 2**18
 
 
 def read(text, skipped=None):
@@ -42,7 +49,7 @@ shared |User age:0.9 plan=free
     [
         ("|a:2 x:3 y", {("a", "x"): 6.0, ("a", "y"): 2.0}),
         ("| x:3 y", {("", "x"): 3.0, ("", "y"): 1.0}),
-        ("|f color:red", {("f", "color^red"): 1.0}),
+        ("|f color:red", {("f", "color", "red"): 1.0}),
         ("|f x x:2", {("f", "x"): 3.0}),
         ("|foo x |far x:2", {("foo", "x"): 1.0, ("far", "x"): 2.0}),
         ("|f\tx:1\ty:2", {("f", "x"): 1.0, ("f", "y"): 2.0}),
@@ -89,8 +96,9 @@ def test_a_label_without_probability_is_handed_on_as_missing():
         ("0:1:0.5:3 |f a", "line 1, label: '0:1:0.5:3'"),
         ("5 |f a", "line 1, label: '5'"),
         ("0:1:0.5 1:1:0.5 |f a", "line 1, label: "),
-        ("0:1:0.5 |f a:nan", "line 1, feature a: 'nan'"),
-        ("0:1:0.5 |f:x a", "line 1, namespace f: 'x'"),
+        ("0:1:0.5 |f a:nan", "line 1, column 14: 'nan' is not finite"),
+        ("|f a\n0:1:0.5 |f b c:", "line 2, column 16: expected a number or text after ':'"),
+        ("0:1:0.5 |f:x a", "line 1, column 12: expected a number, the namespace's scale"),
         ("|f a\nshared |f b", "line 2, shared: it is not the first"),
         ("shared |f b\n\n|f a", "line 1, shared: no arm follows"),
         ("ccb shared |f b", "line 1, label: ccb decisions"),
@@ -100,3 +108,13 @@ def test_flawed_lines_are_refused(text, words):
     with pytest.raises(InvalidDataError) as refusal:
         read(text)
     assert str(refusal.value).startswith(f"log.vw, {words}")
+
+
+def test_columns_are_those_of_training_files(tmp_path):
+    """What is learned from a file of rows and what is evaluated on a log speak of the same columns."""
+    features = "|user age:0.5 town:Rome 7:2 |item:2 a b:-3 :4"
+    (tmp_path / "rows.vw").write_text(f"1 {features}\n")
+    (chunk,) = massart.data.read(tmp_path / "rows.vw")
+    [decision] = read(f"0:1:0.5 {features}")
+    assert (decision.contexts - chunk.X).nnz == 0
+    assert decision.contexts.nnz == 6

@@ -93,13 +93,13 @@ def test_columns_asked_for_are_read_as_numbers(tmp_path):
     path.write_text('y,price,share\n0,"$1,234.50",12 %\n1,$7,NA\n')
     reader, rows = rows_of(path, numbers=("price", "share"))
     assert rows.tolist() == [[1234.5, 12.0], [7.0, 0.0]]
-    assert (reader.schema.numbers, reader.doubts()) == (("price", "share"), [])
+    assert (reader.schema.numbers, reader.column_warnings()) == (("price", "share"), [])
     path.write_text('y,price,share\n0,"$1,234.50",12 %\n1,"2,5",3\n')
-    with pytest.raises(InvalidDataError, match=r"column price: expected a number, found '2,5'; .* --decimal ,"):
+    with pytest.raises(InvalidDataError, match=r"column price: expected a number, found '2,5'; .* `decimal=','`"):
         rows_of(path, numbers=("price", "share"))
     with pytest.raises(InvalidDataError, match="has no column 'prize'"):
         read(path, numbers=("prize",))
-    with pytest.raises(InvalidParameterError, match="both numbers and categorical"):
+    with pytest.raises(InvalidParameterError, match="both `numbers` and `categorical`"):
         read(path, numbers=("price",), categorical=("price",))
 
 
@@ -113,9 +113,9 @@ def test_a_decimal_comma(header, tmp_path):
     _, same = rows_of(path, decimal=",", label="-1", numbers=("1",))
     assert (same == rows).all()
     # Without a word about it the file is cut at its semicolons all the same, and the doubt is told with its remedy.
-    first, second = read(path, label="-1").doubts()
+    first, second = read(path, label="-1").column_warnings()
     assert "2 of the first 2 values look like numbers, as '0,83' does" in first
-    assert f"`--number {'price' if header else '1'} --decimal ,`" in first
+    assert f"`numbers=[{('price' if header else '1')!r}]` and `decimal=','`" in first
     assert "'1.768,2'" in second
 
 
@@ -124,7 +124,7 @@ def test_number_and_decimal_are_for_csv(tmp_path):
     path.write_text("1 1:1\n-1 1:2\n")
     for how in ({"numbers": ("price",)}, {"decimal": ","}):
         with pytest.raises(
-            InvalidParameterError, match=r"\(--number, --decimal\) say how CSV writes numbers, but .* svmlight"
+            InvalidParameterError, match=r"`numbers` and `decimal` say how CSV writes numbers, but .* svmlight"
         ):
             read(path, **how)
     with pytest.raises(InvalidParameterError, match="decimal=';'"):
@@ -134,20 +134,20 @@ def test_number_and_decimal_are_for_csv(tmp_path):
 def test_one_bad_cell_in_a_column_of_numbers(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("y,age,town\n" + "".join(f"{i % 2},{'n/k' if i == 70 else 20 + i},t{i}\n" for i in range(100)))
-    (words,) = read(path).doubts()
+    (words,) = read(path).column_warnings()
     assert words == (
         f"{path}, column 'age': 99 of the first 100 values look like numbers, but as 'n/k' does not, the column is "
-        "read as text, each value a feature of its own; pass `--number age` to read numbers and leave out other rows, "
-        "or `--categorical age` if they are names"
+        "read as text, each value a feature of its own; pass `numbers=['age']` to read numbers and leave out other "
+        "rows, or `categorical=['age']` if they are names"
     )
-    assert read(path, categorical=("age",)).doubts() == []
-    assert read(path, categorical=("2",)).doubts() == []
+    assert read(path, categorical=("age",)).column_warnings() == []
+    assert read(path, categorical=("2",)).column_warnings() == []
 
 
 def test_names_are_not_doubted(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("y,when,code,ip\n" + "".join(f"{i % 2},12:{i},a{i},10.0.0.{i}\n" for i in range(50)))
-    assert read(path).doubts() == []
+    assert read(path).column_warnings() == []
 
 
 @pytest.mark.parametrize(("name", "remedy"), [("a.jsonl", "write JSON numbers"), ("a.parquet", "cast the column")])
@@ -159,7 +159,7 @@ def test_other_formats_say_what_to_do(name, remedy, tmp_path):
         path.write_text("".join(json.dumps({"y": i % 2, "price": p, "zip": z}) + "\n" for i, (p, z) in enumerate(rows)))
     else:
         pq.write_table(pa.table({"y": [i % 2 for i in range(20)], "price": prices, "zip": codes}), path)
-    (words,) = read(path).doubts()  # texts of digits alone may well be meant
+    (words,) = read(path).column_warnings()  # texts of digits alone may well be meant
     assert "column 'price': 20 of the first 20 values look like numbers, as '$0.50' does" in words
     assert remedy in words
-    assert read(path, categorical=("price",)).doubts() == []
+    assert read(path, categorical=("price",)).column_warnings() == []

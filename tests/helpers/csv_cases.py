@@ -5,10 +5,19 @@ import itertools
 import numpy as np
 
 from massart.data.chunk import Position
-from massart.data.formats.csv_format import chunks, settle
+from massart.data.formats.csv import CsvFormat
+from massart.data.hashing import name_hash
 from massart.data.io.sources import Source
-from massart.data.names import name_hash
 from massart.data.schema import Schema
+
+
+def settle(source, schema, **options):
+    return CsvFormat(**options).complete(source, schema)
+
+
+def chunks(source, schema, start, **options):
+    return CsvFormat(**options).chunks(source, schema, start)
+
 
 START = Position()
 

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from massart.data.names import name_hash
+from massart.data.hashing import name_hash
 from massart.kernels.parsing import row_errors as flaw
 from massart.kernels.parsing.csv import CATEGORY, LABEL, LEFT_OUT, NUMBER, WEIGHT, parse_csv
 from massart.kernels.parsing.csv_fields import LONGEST_QUOTED, cut_records

@@ -16,7 +16,7 @@ import text_reference
 from bounds import require_bounds_checking
 from fuzz_corpus import Input, inputs
 
-from massart.data.formats.text_format import parse_block, parse_codes
+from massart.data.formats.text import parse_block, parse_codes
 from massart.data.schema import Schema
 
 ROOM = 1 << 20  # bytes between the fences

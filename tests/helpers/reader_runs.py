@@ -10,14 +10,13 @@ import sys
 import warnings
 from pathlib import Path
 
-import massart.data.formats.arrow_format
-import massart.data.formats.csv_format
-import massart.data.formats.jsonl_format
-import massart.data.formats.npy_format
-import massart.data.formats.text_format
+import massart.data.formats.arrow
+import massart.data.formats.csv
+import massart.data.formats.jsonl
+import massart.data.formats.npy
+import massart.data.formats.text
 import massart.evaluation
 from massart.data import DecisionLog, read
-from massart.data.decisions.log import detect_format
 from massart.errors import MassartError
 
 
@@ -29,7 +28,7 @@ def read_rows(path: Path) -> int:
 
 def read_log(path: Path) -> int:
     """How many decisions a log has; those are evaluated."""
-    return massart.evaluation.evaluate(DecisionLog(path, detect_format(path)), "first", resamples=10).decisions
+    return massart.evaluation.evaluate(DecisionLog(path), "first", resamples=10).decisions
 
 
 def ended(path: Path, *, is_log: bool) -> tuple[str, str]:

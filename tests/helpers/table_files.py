@@ -9,8 +9,8 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from massart.data.chunk import Position
+from massart.data.hashing import name_hash
 from massart.data.io.sources import Source
-from massart.data.names import name_hash
 
 BEGIN = Position()
 ARROW = ("a.parquet", "groups.parquet", "a.feather", "a.arrow", "a.arrows", "a.parquet.gz", "a.arrow.gz", "a.arrows.gz")
@@ -69,8 +69,8 @@ def rows_of(chunks):
     return rows, y, weight, lines, errors, ends
 
 
-def read_all(module, source, schema, start=BEGIN, **options):
-    return rows_of(module.chunks(source, schema, start, **options))
+def read_all(form, source, schema, start=BEGIN, **options):
+    return rows_of(form(**options).chunks(source, schema, start))
 
 
 def hashed(row, bits=18):

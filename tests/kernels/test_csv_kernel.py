@@ -12,7 +12,7 @@ from csv_reference import HOWS, KINDS, NOTHING, ODD_FIELDS, array, assert_same, 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from massart.data.names import name_hash
+from massart.data.hashing import name_hash
 from massart.kernels.parsing import row_errors as flaw
 from massart.kernels.parsing.csv import CATEGORY, LABEL, NUMBER, parse_csv
 from massart.kernels.parsing.csv_fields import LONGEST_QUOTED, MISSING, WORDS, cut_records, find_fields

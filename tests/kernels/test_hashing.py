@@ -8,7 +8,7 @@ from sklearn.utils import murmurhash3_32
 from text_reference import murmur3 as slow_murmur3
 from text_reference import vw_hash as slow_vw_hash
 
-from massart.data.names import name_hash
+from massart.data.hashing import name_hash
 from massart.kernels.parsing.hashing import murmur3, vw_hash
 
 # Of the kind that implementations of MurmurHash3_x86_32 are checked with: every length of the tail, signs, seeds.

@@ -8,7 +8,7 @@ import processes
 import pytest
 
 from massart.data.formats.table_chunks import frozen
-from massart.data.names import name_hash
+from massart.data.hashing import name_hash
 from massart.kernels.parsing.tables import hash_texts, put_block, put_column, put_eight_columns, to_csr
 
 RANDOM = np.random.default_rng(0)

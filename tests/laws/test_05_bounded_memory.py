@@ -14,7 +14,8 @@ import reader_attacks as attacks
 
 from massart.data.formats.arrow_messages import check_schema
 from massart.data.formats.parquet_pages import check_footer, check_group, groups_of
-from massart.data.limits import MOST_COLUMNS, most_unpacked
+from massart.data.row_errors import most_unpacked
+from massart.data.schema import MOST_COLUMNS
 
 STATED = most_unpacked(0) + (1 << 28)  # bytes, and
 TIMES = 16  # the size of the file

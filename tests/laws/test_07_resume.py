@@ -103,7 +103,7 @@ def test_of_a_large_file_blocks_are_compared_and_with_strict_resume_all(tmp_path
         flip(rows, place + length // 2)
         refused(go_on(rows, model, *options), checkpoint, "holds other data now")
         flip(rows, place + length // 2)
-    refused(go_on(rows, model, *options, "--strict-resume"), checkpoint, "it was begun without --strict-resume")
+    refused(go_on(rows, model, *options, "--strict-resume"), checkpoint, "it was begun without `--strict-resume`")
     unseen = int(np.flatnonzero(~covered)[1000])
     flip(rows, unseen)
     assert go_on(rows, model, *options).exit_code == 0  # as documented: it is not looked at

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from massart.cli.main import app
 from massart.data import DecisionLog, Schema, read
-from massart.data.feature_rows import named_rows
+from massart.data.feature_names import named_rows
 from massart.data.io.sources import Source
 from massart.errors import InvalidDataError, InvalidParameterError, MassartError
 from massart.evaluation import evaluate

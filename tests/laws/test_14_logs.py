@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from massart.cli.main import app
 from massart.data import Decision, DecisionBatch, DecisionLog, write_decisions
-from massart.data.limits import LARGEST_IN_LOG, SMALLEST_IN_LOG
+from massart.data.row_errors import LARGEST_IN_LOG, SMALLEST_IN_LOG
 from massart.errors import InvalidDataError
 from massart.evaluation import evaluate
 

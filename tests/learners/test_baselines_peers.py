@@ -1,4 +1,4 @@
-"""Other people's packages: what they learn here is what they learn by themselves."""
+"""Other packages: what they learn here is what they learn by themselves."""
 
 import numpy as np
 import pytest

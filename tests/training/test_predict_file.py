@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from fake_reader import FakeReader, halfspace_rows
 
-from massart.data.crossing import crossed
-from massart.data.formats.text_format import parse_block
+from massart.data.chunk import crossed
+from massart.data.formats.text import parse_block
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.files import check_place

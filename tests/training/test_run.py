@@ -167,7 +167,7 @@ def test_callbacks_are_called_for_everything():
 def test_strict_stops_at_the_first_error():
     reader = FakeReader(X, Y, flaws=[(100, "expected a number")])
     with pytest.raises(
-        InvalidDataError, match=r"rows.svm, line 201, column 3: expected a number \(without strict=True the row"
+        InvalidDataError, match=r"rows.svm, line 201, column 3: expected a number \(with `strict=False` the row"
     ):
         Training(reader, Settings(strict=True)).run()
 

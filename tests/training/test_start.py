@@ -148,7 +148,7 @@ def test_a_pipe_cannot_be_read_twice(settings, tmp_path):
 
 
 def test_places_that_make_no_sense(rows, tmp_path):
-    with pytest.raises(InvalidParameterError, match="resume=True needs a model"):
+    with pytest.raises(InvalidParameterError, match="`resume=True` needs a model"):
         open_training([str(rows)], resume=True)
     with pytest.raises(InvalidParameterError, match=r"rows.svm is what is to be read: give another name for the model"):
         open_training([str(rows)], model=rows)

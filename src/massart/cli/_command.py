@@ -1,11 +1,13 @@
 """What all commands share: errors become a sentence and an exit code, and standard streams may be closed or full."""
 
+import ast
 import contextlib
 import errno
 import os
 import re
+import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,20 +17,42 @@ from massart.errors import MassartError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["escaped", "failure", "open_streams", "plain_console", "reporting"]
+__all__ = ["escaped", "failure", "open_streams", "plain_console", "reporting", "with_flags"]
 
 _PLAIN_WIDTH = 120  # of a table that goes to a file or a pipe
 _OF_STREAMS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF, errno.EIO)  # what writing to one may end with
+_FLAGS: Mapping[str, str] = {  # of the parameters that messages name, where they differ from --name
+    "bits": "-b",
+    "crossings": "-q",
+    "log_format": "--format",
+    "model": "-f",
+    "numbers": "--number",
+    "weighted": "--importances",
+    **{
+        name: f"--{name.replace('_', '-')}"
+        for name in (
+            *("label", "labels", "weight", "ignore", "categorical", "decimal", "format", "features", "names"),
+            *("strict", "passes", "resume", "strict_resume", "max_weight", "reward_range"),
+        )
+    },
+}
+_PARAMETER = re.compile(r"(?P<without>[Ww]ith )?`(?P<name>[a-z_]+)(?:=(?P<value>[^`]*))?`")
 _NO_MEMORY = (
     "there is not enough memory: ask for less (fewer columns with -b, fewer seeds), or run it where there is more"
 )
 
 
 @contextmanager
-def reporting(name: str, stop: Callable[[], int | None] = lambda: None, interrupted: str = "") -> Iterator[None]:
+def reporting(
+    name: str,
+    stop: Callable[[], int | None] = lambda: None,
+    interrupted: str = "",
+    flags: Mapping[str, str] | None = None,
+) -> Iterator[None]:
     """Inside of it a command does its work; what goes wrong is told on standard error, and ends it with its code.
 
-    2 is the code of what cannot be done, 128 and its number that of a signal. If nobody reads standard output any
+    2 is the code of what cannot be done, 128 and its number that of a signal. `flags` are those of this command that
+    other commands spell otherwise. If nobody reads standard output any
     more, there is nothing to do and nothing to say.
     """
     words, code = "", 0
@@ -37,7 +61,7 @@ def reporting(name: str, stop: Callable[[], int | None] = lambda: None, interrup
     except BrokenPipeError:
         Outlet(sys.stdout).silence()
     except (MassartError, OSError, MemoryError) as error:
-        words, code = failure(error), 2
+        words, code = failure(error, flags), 2
     except KeyboardInterrupt:
         words, code = interrupted, 128 + (stop() or 2)
     if words:
@@ -46,25 +70,43 @@ def reporting(name: str, stop: Callable[[], int | None] = lambda: None, interrup
         leave(code)
 
 
-def failure(error: BaseException) -> str:
-    r"""What went wrong, in a sentence, on one line; what a file says is printed as text.
+def failure(error: BaseException, flags: Mapping[str, str] | None = None) -> str:
+    r"""What went wrong, in a sentence, on one line, with flags for parameters; what a file says is printed as text.
 
     >>> failure(OSError(28, "No space left on device")), failure(OSError(2, "No such file or directory", "a.svm"))
     ('standard output could not be written: No space left on device', 'a.svm: No such file or directory')
     >>> failure(MassartError("there is no column \x1b[31m"))
     'there is no column \\x1b[31m'
     """
-    return escaped(_with_flags(_words(error)))
+    return with_flags(escaped(_words(error)), flags)
 
 
-def _with_flags(words: str) -> str:
-    """Parameters that a message names, as the command line spells them.
+def with_flags(message: str, flags: Mapping[str, str] | None = None) -> str:
+    """A message of the library, which names parameters of Python in backticks, with the flags of the command instead.
 
-    >>> _with_flags("leave strict_resume=True out, or name labels=(NEGATIVE, POSITIVE)")
-    'leave --strict-resume out, or name --labels NEGATIVE,POSITIVE'
+    >>> with_flags("choose with `label`, or pass `ignore=['a b', 'c']`; with `strict=False` the row is left out")
+    "choose with `--label`, or pass `--ignore 'a b,c'`; without `--strict` the row is left out"
     """
-    words = words.replace("labels=(NEGATIVE, POSITIVE)", "--labels NEGATIVE,POSITIVE")
-    return re.sub(r"\b([a-z_]+)=True\b", lambda found: "--" + found[1].replace("_", "-"), words)
+    known = {**_FLAGS, **(flags or {})}
+
+    def flag(found: re.Match[str]) -> str:
+        before, name, value = found["without"] or "", known.get(found["name"]), found["value"]
+        if name is None:
+            return found[0]
+        if value in ("True", "False"):
+            return f"{before.rstrip()}out `{name}`" if before and value == "False" else f"{before}`{name}`"
+        return f"{before}`{name}`" if value is None else f"{before}`{name} {_typed(value)}`"
+
+    return _PARAMETER.sub(flag, message)
+
+
+def _typed(value: str) -> str:
+    """A Python literal as it is typed after a flag; what is no literal as it is."""
+    try:
+        given = ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return value
+    return shlex.quote(",".join(map(str, given)) if isinstance(given, list | tuple) else str(given))
 
 
 def escaped(words: str) -> str:

@@ -52,7 +52,8 @@ def convert(
 ) -> None:
     r"""Write data in another format, or a model as JSON, scikit-learn coefficients (.npz) or ONNX.
 
-    Malformed rows are left out and counted. The file is there when it is whole, or not at all.
+    Malformed rows are left out and counted. The file is there when it is whole, or not at all. Columns of numbers
+    keep their names; if a table has columns of text, their values are hashed, and written as numbers.
 
     [bold]Example[/bold]
 
@@ -60,7 +61,7 @@ def convert(
 
     massart convert model.massart model.onnx
     """
-    with Stop() as stop, reporting(_NAME, stop):
+    with Stop() as stop, reporting(_NAME, stop, flags={"format": "--from"}):
         if len(paths) < 2:
             raise InvalidParameterError("name what to read, then what to write: massart convert a.csv a.svm")
         asked = options.asked_reading(
@@ -96,7 +97,7 @@ def _convert(given: list[str], out: str, to: str, asked: dict[str, Any], how: di
         return
     from massart.cli.progress import row_progress
     from massart.data.schema import Schema
-    from massart.data.writers.write_converted import convert_rows
+    from massart.data.writers import convert_rows
 
     schema = Schema(**{name: value for name, value in asked.items() if value is not None})
     with row_progress(err, _NAME, quiet=quiet, to_stdout=out == "-") as callbacks:
@@ -107,11 +108,12 @@ def _convert(given: list[str], out: str, to: str, asked: dict[str, Any], how: di
             to=to,
             on_error=callbacks.row_error,
             on_rows=callbacks.advanced,
-            on_doubt=callbacks.note,
+            on_warning=callbacks.note,
             **how,
         )
     if not quiet:
-        words = [f"{found.rows:,} rows written to {'standard output' if out == '-' else out}"]
-        if found.flawed:
-            words.append(f"{found.flawed:,} left out")
+        noun = "row" if found.rows == 1 else "rows"
+        words = [f"{found.rows:,} {noun} written to {'standard output' if out == '-' else out}"]
+        if found.left_out:
+            words.append(f"{found.left_out:,} left out")
         err.say(f"{_NAME}: {'; '.join(words)}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from massart.cli._command import escaped, plain_console, reporting
+from massart.cli._command import escaped, plain_console, reporting, with_flags
 from massart.errors import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -14,9 +14,17 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    log: Annotated[Path, typer.Argument(help="The log: VW --cb_adf text, dsjson, JSON lines or Parquet.")],
+    logs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LOG...",
+            help="The log: files, folders, patterns, or - for standard input; VW --cb_adf text, dsjson, JSON lines, "
+            "CSV or Parquet. Plain, gzip, zstd or bz2.",
+        ),
+    ],
     log_format: Annotated[
-        str, typer.Option("--format", help="auto, vw, dsjson, jsonl or parquet. VW's costs are rewards with a minus.")
+        str,
+        typer.Option("--format", help="auto, vw, dsjson, jsonl, csv or parquet. VW's costs are negative rewards."),
     ] = "auto",
     policy: Annotated[
         str,
@@ -60,7 +68,7 @@ def evaluate(
 
     with reporting("massart evaluate"):
         found = run(
-            DecisionLog(log, log_format),
+            DecisionLog(logs, log_format),
             _opened(policy),
             estimators=_names(estimator, ESTIMATORS),
             intervals=_names(interval, INTERVALS),
@@ -75,10 +83,10 @@ def evaluate(
         else:
             _print(found)
         for words in found.warnings:
-            typer.echo(f"warning: {escaped(words)}", err=True)
+            typer.echo(f"warning: {with_flags(escaped(words))}", err=True)
         if not quiet:
             for words in found.notes:
-                typer.echo(f"note: {escaped(words)}", err=True)
+                typer.echo(f"note: {with_flags(escaped(words))}", err=True)
 
 
 def _opened(policy: str) -> Any:
@@ -102,12 +110,16 @@ def _names(asked: str, every: tuple[str, ...]) -> tuple[str, ...]:
     return every if asked == "all" else tuple(name.strip() for name in asked.split(",") if name.strip())
 
 
+def _count(decisions: int) -> str:
+    return f"{decisions:,} logged {'decision' if decisions == 1 else 'decisions'}"
+
+
 def _print(found: "Evaluation") -> None:
     from rich.table import Table
 
     console = plain_console()
     table = Table(
-        title=f"Reward per decision of the policy {found.policy}, from {found.decisions:,} logged decisions",
+        title=f"Reward per decision of the policy {found.policy}, from {_count(found.decisions)}",
         title_justify="left",
         header_style="bold",
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from massart.cli._command import with_flags
 from massart.cli.process import Outlet
 from massart.data.chunk import RowError
 from massart.errors import InvalidParameterError
@@ -83,13 +84,13 @@ class Messages(Callbacks):
         """The first ones only: every row of a file may be malformed."""
         self._errors += 1
         if self._errors <= _SHOWN:
-            self.say(f"{error}; the row is left out")
+            self.say(f"{with_flags(str(error))}; the row is left out")
         if self._errors == _SHOWN:
             self.say("further rows that are left out are only counted")
 
     def note(self, words: str) -> None:
-        """As it is."""
-        self.say(words)
+        """With flags for parameters."""
+        self.say(with_flags(words))
 
 
 class ProgressTable(Messages):

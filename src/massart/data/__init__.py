@@ -12,32 +12,32 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from massart.data.chunk import Chunk as Chunk
     from massart.data.chunk import Position as Position
-    from massart.data.chunk import RowError as RowError
-    from massart.data.decisions.log import LOG_FORMATS as LOG_FORMATS
-    from massart.data.decisions.log import DecisionLog as DecisionLog
-    from massart.data.decisions.log import write_decisions as write_decisions
-    from massart.data.decisions.table import Decision as Decision
-    from massart.data.decisions.table import DecisionBatch as DecisionBatch
+    from massart.data.decisions import LOG_FORMATS as LOG_FORMATS
+    from massart.data.decisions import Decision as Decision
+    from massart.data.decisions import DecisionBatch as DecisionBatch
+    from massart.data.decisions import DecisionLog as DecisionLog
+    from massart.data.decisions import write_decisions as write_decisions
     from massart.data.reader import Reader as Reader
     from massart.data.reader import read as read
+    from massart.data.row_errors import RowError as RowError
     from massart.data.schema import FORMATS as FORMATS
     from massart.data.schema import Schema as Schema
-    from massart.data.writers.write import write_rows as write_rows
+    from massart.data.writers import write_rows as write_rows
 
 _HOME = {
     "Chunk": "chunk",
-    "Decision": "decisions.table",
-    "DecisionBatch": "decisions.table",
-    "DecisionLog": "decisions.log",
+    "Decision": "decisions",
+    "DecisionBatch": "decisions",
+    "DecisionLog": "decisions",
     "FORMATS": "schema",
-    "LOG_FORMATS": "decisions.log",
+    "LOG_FORMATS": "decisions",
     "Position": "chunk",
     "Reader": "reader",
-    "RowError": "chunk",
+    "RowError": "row_errors",
     "Schema": "schema",
     "read": "reader",
-    "write_decisions": "decisions.log",
-    "write_rows": "writers.write",
+    "write_decisions": "decisions",
+    "write_rows": "writers",
 }
 
 __all__ = [

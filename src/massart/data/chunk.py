@@ -1,14 +1,26 @@
-"""Rows that were read together, as the kernels take them, and where in the input they end."""
+"""Rows that were read together, as the kernels take them, and where in the input they end.
 
-from dataclasses import dataclass, field
+`crossed` multiplies the features of namespaces, such as "ab" and "abc": a chunk's rows with their products, one
+buffer at a time.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Chunk", "Position", "RowError"]
+from massart.data.row_errors import RowError
+from massart.errors import InvalidParameterError
+from massart.kernels.parsing.hashing import cross_rows
+from massart.kernels.parsing.row_errors import LARGEST
+
+__all__ = ["Chunk", "Position", "RowError", "check_crossings", "crossed", "crossed_whole"]
 
 _NO_SPACES = np.empty(0, np.uint8)
+_BUFFER = 1 << 16  # features: small enough to stay in the processor's cache
+_LARGEST = 1 << 24  # features of one row
 
 
 class Position(NamedTuple):
@@ -20,24 +32,6 @@ class Position(NamedTuple):
     source: int = 0  # number of the file
     offset: int = 0
     line: int = 0
-
-
-class RowError(NamedTuple):
-    """What is wrong with a row that was left out.
-
-    >>> print(RowError("a.svm", 7, 12, "expected a number after ':'"))
-    a.svm, line 7, column 12: expected a number after ':'
-    """
-
-    source: str
-    line: int  # from 1
-    column: int | str  # byte of the line from 1, or the name of a field; 0 for the whole line
-    message: str
-    label: str | None = None  # that is neither of the two, where the row was left out for it
-
-    def __str__(self) -> str:
-        place = f", column {self.column}" if self.column != 0 else ""
-        return f"{self.source}, line {self.line}{place}: {self.message}"
 
 
 @dataclass(frozen=True)
@@ -58,7 +52,7 @@ class Chunk:
         default_factory=lambda: _NO_SPACES
     )  # CSR: first byte of each entry's namespace, or empty
     crossings: tuple[str, ...] = ()  # namespaces whose features are still to be multiplied
-    tags: tuple[str, ...] | None = None  # (n,) names of the rows, where the format has them and they were asked for
+    tags: tuple[str, ...] | None = None  # (n,) names of the rows, where the format has them and they are wanted
     source: str = "input"  # the file's name, for messages
 
     def __len__(self) -> int:
@@ -73,7 +67,7 @@ class Chunk:
     def X(self) -> Any:
         r"""The rows as scikit-learn takes them: a dense array, or a SciPy CSR matrix.
 
-        >>> from massart.data.formats.text_format import parse_block
+        >>> from massart.data.formats.text import parse_block
         >>> from massart.data.schema import Schema
         >>> parse_block(b"1 2:0.5\n", Schema(format="svmlight")).X.toarray()
         array([[0. , 0.5]])
@@ -85,3 +79,104 @@ class Chunk:
         data, indices, indptr = self.rows
         parts = data, indices.view(np.int32), indptr.view(np.int32)
         return sparse.csr_matrix(parts, shape=(len(self), self.width))
+
+
+def check_crossings(crossings: Sequence[str]) -> None:
+    """Raise unless each is two or three letters.
+
+    >>> check_crossings(["ab", "a:", "abc"])
+    """
+    for letters in crossings:
+        if len(letters) not in (2, 3) or any(not 0x20 < ord(letter) < 0x7F or letter == "|" for letter in letters):
+            raise InvalidParameterError(
+                f"crossing {letters!r}: give the first letters of two or three namespaces; ':' stands for any namespace"
+            )
+
+
+def crossed(chunk: Chunk) -> Iterator[Chunk]:
+    """The chunk in parts, each with its products; the chunk itself if nothing is to be crossed.
+
+    A row whose products are too many, or too large, becomes a row error. A part's arrays are used again for the part
+    after it.
+    """
+    if not chunk.crossings:
+        yield chunk
+        return
+    plan = np.zeros((len(chunk.crossings), 3), np.uint8)
+    for number, letters in enumerate(chunk.crossings):
+        plan[number, : len(letters)] = np.frombuffer(letters.encode("ascii"), np.uint8)
+    mask = np.uint32(chunk.width - 1)
+    first, buffer, errors = 0, _buffer(_BUFFER), list(chunk.errors)
+    while first < len(chunk):
+        done, too_large = cross_rows(chunk.rows, chunk.spaces, first, plan, mask, buffer)
+        if done == 0 and not too_large and buffer[0].size < _LARGEST:
+            buffer = _buffer(4 * buffer[0].size)
+            continue
+        if done > 0:
+            yield _part(chunk, first, done, buffer)
+        else:
+            words = f"has more than {_LARGEST:,} features" if not too_large else f"has a value above {LARGEST:g}"
+            line = int(chunk.lines[first])
+            errors.append(RowError(chunk.source, line, 0, f"crossed, the row {words}; cross fewer namespaces"))
+            done = 1
+        first += done
+        if buffer[0].size > _BUFFER:
+            buffer = _buffer(_BUFFER)
+    if errors:
+        yield replace(_part(chunk, 0, 0, buffer), errors=tuple(sorted(errors, key=lambda error: error.line)))
+
+
+def crossed_whole(chunk: Chunk) -> Iterator[Chunk]:
+    """The chunk with all its products written out, for a matrix; in several where they are very many."""
+    if not chunk.crossings:
+        yield chunk
+        return
+    waiting: list[Chunk] = []
+    size = 0
+    for part in crossed(chunk):
+        if waiting and size + part.rows[0].size > _LARGEST:
+            yield _joined(waiting)
+            waiting, size = [], 0
+        waiting.append(replace(part, rows=tuple(array.copy() for array in part.rows)))
+        size += part.rows[0].size
+    yield _joined(waiting) if waiting else replace(chunk, spaces=chunk.spaces[:0], crossings=())
+
+
+def _joined(parts: list[Chunk]) -> Chunk:
+    starts = np.cumsum([0, *(part.rows[0].size for part in parts)]).astype(np.uint32)
+    indptr = [part.rows[2][1:] + start for part, start in zip(parts, starts, strict=False)]
+    rows = (
+        np.concatenate([part.rows[0] for part in parts]),
+        np.concatenate([part.rows[1] for part in parts]),
+        np.concatenate([np.zeros(1, np.uint32), *indptr]),
+    )
+    last = parts[-1]
+    return replace(
+        last,
+        rows=rows,
+        y=np.concatenate([part.y for part in parts]),
+        weight=np.concatenate([part.weight for part in parts]),
+        lines=np.concatenate([part.lines for part in parts]),
+        tags=None if last.tags is None else tuple(tag for part in parts for tag in part.tags or ()),
+    )
+
+
+def _part(chunk: Chunk, first: int, done: int, buffer: Any) -> Chunk:
+    last, used = first + done, int(buffer[2][done]) if done else 0
+    if not done:
+        buffer[2][0] = 0
+    return replace(
+        chunk,
+        rows=(buffer[0][:used], buffer[1][:used], buffer[2][: done + 1]),
+        y=chunk.y[first:last],
+        weight=chunk.weight[first:last],
+        lines=chunk.lines[first:last],
+        errors=(),
+        spaces=chunk.spaces[:0],
+        crossings=(),
+        tags=None if chunk.tags is None else chunk.tags[first:last],
+    )
+
+
+def _buffer(size: int) -> tuple[NDArray[np.float64], NDArray[np.uint32], NDArray[np.uint32]]:
+    return np.empty(size), np.empty(size, np.uint32), np.empty(size + 1, np.uint32)

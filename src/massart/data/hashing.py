@@ -1,72 +1,184 @@
-"""Named features to columns: the hashing trick, so that a stream needs no vocabulary."""
+"""Named features to columns: VW's hash, so that a stream needs no vocabulary, and the features of JSON objects.
 
-import hashlib
-from collections.abc import Sequence
+Objects and arrays inside an object are namespaces:
+
+- `{"age": 31}`: age:31
+- `{"new": true}`: new:1; false and null are nothing
+- `{"town": "Rome"}`: the text hashed on top of the name, with value 1; an empty text is nothing
+- `{"user": {"age": 31}}`: age:31 in the namespace user; deeper ones are called user.home, say
+- `{"v": [3, 5]}`: [0]:3 and [1]:5 in the namespace v
+- `{"tags": ["a", "b"]}`: one feature for each text, as if it were the only one
+"""
+
+from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from massart.data.limits import MOST_ARMS, MOST_ENTRIES
+from massart.data.formats.labels import as_bytes
+from massart.data.row_errors import sentence
+from massart.data.schema import Schema
+from massart.kernels.parsing import row_errors as codes
+from massart.kernels.parsing.hashing import vw_hash
 
-__all__ = ["BITS", "Row", "column", "hashed_rows", "too_many"]
+__all__ = ["TOO_DEEP", "FeatureError", "FeatureHasher", "Pairs", "name_hash"]
 
-BITS = 18  # as many as Vowpal Wabbit takes by default
-_KEPT = 1 << 18  # names whose columns are remembered
-_LONG = 64  # characters of a name that is not
+_KEPT: Final = 1 << 16  # hashes that are remembered
+_LONG: Final = 64  # characters of a name whose hash is not
+_SHOWN: Final = 64  # bytes of a number in a message
+_DEEPEST: Final = 100  # objects and arrays inside one another; Python's own limit depends on who calls
 
-Row = dict[int, float]  # column -> value
+TOO_DEEP: Final = f"objects and arrays are nested more than {_DEEPEST} deep"
+
+Pairs = Iterable[tuple[str, Any]]  # an object of JSON, with all its fields even if two have one name
 
 
-def column(namespace: str, name: str) -> int:
-    """The column of a feature, the same in every process.
+class FeatureError(Exception):
+    """A value that no feature may have: the name of its field or 0, and a message."""
 
-    >>> column("user", "age") == column("user", "age") != column("item", "age")
+
+class _Space(NamedTuple):
+    """A namespace."""
+
+    path: str = ""
+    seed: int = 0
+    first: int = ord(" ")  # byte of its name
+    depth: int = 0
+
+
+class _Row(NamedTuple):
+    """What is known of a row so far, by column."""
+
+    values: dict[int, float]
+    spaces: dict[int, int]  # empty if nothing is crossed
+
+
+def name_hash(name: str | bytes, seed: int = 0) -> int:
+    """32 bits for a name; the seed is the hash of what the name stands in, such as a namespace.
+
+    >>> name_hash("13"), name_hash("age") == name_hash("age", name_hash("user"))
+    (13, False)
+    """
+    text = np.frombuffer(name.encode() if isinstance(name, str) else name, np.uint8)
+    return int(vw_hash(text, np.uint64(0), np.uint64(text.size), np.uint32(seed)))
+
+
+def _hash(name: str, seed: int) -> int:
+    return _new_hash(name, seed) if len(name) > _LONG else _remembered(name, seed)
+
+
+def _new_hash(name: str, seed: int) -> int:
+    return name_hash(name.encode(errors="surrogatepass"), seed)
+
+
+_remembered = lru_cache(_KEPT)(_new_hash)
+
+
+def _space(path: str, depth: int) -> _Space:
+    return _new_space(path, depth) if len(path) > _LONG else _remembered_space(path, depth)
+
+
+def _new_space(path: str, depth: int) -> _Space:
+    if depth > _DEEPEST:
+        raise FeatureError(0, TOO_DEEP)
+    first = path.encode(errors="surrogatepass")[:1] or b" "
+    return _Space(path, _new_hash(path, 0), first[0], depth)
+
+
+_remembered_space = lru_cache(_KEPT)(_new_space)
+
+
+class FeatureHasher:
+    """Objects to columns; objects come as tuples of pairs.
+
+    >>> hasher = FeatureHasher(Schema(bits=18))
+    >>> row = hasher.row((("7", 2.5), ("town", "Rome"), ("v", [3, 0]), ("7", 1), ("old", False)), frozenset())
+    >>> row.values == {
+    ...     7: 3.5,
+    ...     name_hash("Rome", name_hash("town")) % 2**18: 1.0,
+    ...     name_hash("[0]", name_hash("v")) % 2**18: 3.0,
+    ... }
     True
-    >>> 0 <= column("user", "age") < 2**BITS
-    True
     """
-    return _new_column(namespace, name) if len(namespace) + len(name) > _LONG else _remembered(namespace, name)
 
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._mask = (1 << (schema.bits or 0)) - 1
+        self._ignored = frozenset(schema.ignore)
+        self._categories = frozenset(schema.categorical)
+        self._crossed = bool(schema.crossings)
+        self._columns: dict[str, int] = {}  # of numbers that stand in no namespace
 
-def _new_column(namespace: str, name: str) -> int:
-    digest = hashlib.blake2b(f"{namespace}\x1f{name}".encode(errors="surrogatepass"), digest_size=4).digest()
-    return int.from_bytes(digest, "little") & ((1 << BITS) - 1)
+    def row(self, pairs: Pairs, other: frozenset[str]) -> _Row:
+        """Value and, where namespaces are crossed, first byte of the namespace for each column.
 
+        `other`: fields of the object that are no features.
+        """
+        row = _Row({}, {})
+        values, known = row.values, self._columns
+        for name, value in pairs:
+            column = known.get(name) if type(value) is float else None
+            if column is not None and column not in values and -codes.LARGEST <= value <= codes.LARGEST:
+                if value:  # this is nearly all of most files
+                    values[column] = value
+            elif name not in other:
+                self._field(row, name, value, _Space())
+        if 0.0 in values.values():
+            return _Row({column: value for column, value in values.items() if value != 0.0}, row.spaces)
+        return row
 
-_remembered = lru_cache(_KEPT)(_new_column)
+    def _field(self, row: _Row, name: str, value: Any, space: _Space) -> None:
+        kind = type(value)
+        whole = f"{space.path}.{name}" if space.path else name
+        if whole in self._ignored:
+            return
+        is_name = whole in self._categories
+        if kind is tuple:
+            own = _space(whole, space.depth + 1)
+            for inner, inner_value in value:
+                self._field(row, inner, inner_value, own)
+        elif kind is list:
+            self._array(row, value, name, whole, space)
+        else:
+            self._scalar(row, name, value, space, is_name=is_name)
+            new = kind is float and not (is_name or self._crossed or space.path)
+            if new and len(name) <= _LONG and len(self._columns) < _KEPT:
+                self._columns[name] = _hash(name, 0) & self._mask
 
+    def _array(self, row: _Row, values: list[Any], name: str, whole: str, space: _Space) -> None:
+        own, is_name = _space(whole, space.depth + 1), whole in self._categories
+        for i, value in enumerate(values):
+            kind = type(value)
+            if kind is tuple:
+                for inner, inner_value in value:
+                    self._field(row, inner, inner_value, own)
+            elif kind is list:
+                self._array(row, value, f"[{i}]", f"{whole}[{i}]", own)
+            elif kind is str or is_name:
+                self._scalar(row, name, value, space, is_name=is_name)
+            else:
+                self._scalar(row, f"[{i}]", value, own)
 
-def too_many(rows: Sequence[Row], shared: Row) -> str | None:
-    """What is wrong with a decision that is too large; None if nothing is.
-
-    >>> too_many([{}] * 5_000, {column: 1.0 for column in range(1000)})
-    'the decision has up to 5,000,000 features in all its arms, more than 2,097,152'
-    """
-    if len(rows) > MOST_ARMS:
-        return f"the decision has {len(rows):,} arms, more than {MOST_ARMS:,}"
-    entries = len(rows) * len(shared) + sum(map(len, rows))
-    if entries > MOST_ENTRIES:
-        return f"the decision has up to {entries:,} features in all its arms, more than {MOST_ENTRIES:,}"
-    return None
-
-
-def hashed_rows(rows: Sequence[Row], shared: Row) -> "sparse.csr_array":
-    """The contexts of one decision: each arm's features and the shared ones, as CSR.
-
-    >>> hashed_rows([{3: 1.0}, {5: 2.0}], {7: 0.5}).toarray()[:, [3, 5, 7]].tolist()
-    [[1.0, 0.0, 0.5], [0.0, 2.0, 0.5]]
-    """
-    starts: list[int] = [0]
-    columns: list[int] = []
-    values: list[float] = []
-    for row in rows:
-        whole = dict(shared)
-        for index, value in row.items():
-            whole[index] = whole.get(index, 0.0) + value
-        ordered = sorted(whole)
-        columns.extend(ordered)
-        values.extend(whole[index] for index in ordered)
-        starts.append(len(columns))
-    parts = np.array(values, dtype=np.float64), np.array(columns, dtype=np.int32), np.array(starts, dtype=np.int32)
-    return sparse.csr_array(parts, shape=(len(rows), 1 << BITS))
+    def _scalar(self, row: _Row, name: str, value: Any, space: _Space, *, is_name: bool = False) -> None:
+        """A number, a text, true, false or null."""
+        number = 1.0
+        if type(value) is str:
+            if not value:
+                return
+            column = _hash(value, _hash(name, space.seed)) & self._mask
+        elif value is None or not (value or is_name):
+            return
+        elif is_name:
+            column = name_hash(as_bytes(value), _hash(name, space.seed)) & self._mask
+        else:
+            if not -codes.LARGEST <= value <= codes.LARGEST:
+                code = codes.TOO_LARGE if abs(value) < float("inf") else codes.NOT_FINITE
+                whole = f"{space.path}.{name}" if space.path else name
+                raise FeatureError(whole, sentence(code, as_bytes(value)[:_SHOWN], self._schema))
+            column = _hash(name, space.seed) & self._mask
+            number = float(value)
+        values = row.values
+        values[column] = values[column] + number if column in values else number
+        if self._crossed:
+            row.spaces.setdefault(column, space.first)

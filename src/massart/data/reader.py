@@ -1,46 +1,31 @@
-"""Files to chunks of rows, whatever the format: the same door for the command line and for Python.
+"""Files to chunks of rows, whatever the format, for the command line and for Python.
 
 for chunk in massart.data.read("train.svm.gz"):
-classifier.partial_fit(chunk.X, chunk.y, classes=[-1, 1])
+    classifier.partial_fit(chunk.X, chunk.y, classes=[-1, 1])
 """
 
-import importlib
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from massart.data.chunk import Chunk, Position
-from massart.data.crossing import check_crossings, crossed_whole
-from massart.data.formats.detect import detect_format
-from massart.data.io.sources import Source, find_sources
+from massart.data.chunk import Chunk, Position, check_crossings, crossed_whole
+from massart.data.formats import detect_format, find_format
+from massart.data.io.sources import Paths, Source, find_sources
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError
 
 __all__ = ["Reader", "read"]
 
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-
-_HOMES = {  # of the two functions that a format is: settle and chunks
-    "svmlight": "massart.data.formats.text_format",
-    "vw": "massart.data.formats.text_format",
-    "csv": "massart.data.formats.csv_format",
-    "jsonl": "massart.data.formats.jsonl_format",
-    "parquet": "massart.data.formats.arrow_format",
-    "arrow": "massart.data.formats.arrow_format",
-    "npy": "massart.data.formats.npy_format",
-}
-
 _ANY_TWO = ("-1", "1")  # where two labels are given, none are looked for
 
 
-def read(paths: Paths, *, workers: int = 2, labelled: bool = True, strict: bool = True, **how: Any) -> "Reader":
+def read(paths: Paths, *, workers: int = 2, labelled: bool = True, strict: bool = True, **options: Any) -> "Reader":
     r"""Chunks of rows from files, folders, patterns, or standard input ("-"), in the order given.
 
-    `how` are the fields of `Schema`: format, label, labels, bits, features, crossings and so on; what is not given
+    `options` are the fields of `Schema`: format, label, labels, bits, features, crossings and so on; what is not given
     is found out from the files. Every chunk has the same columns: where svmlight does not say how many there are,
     the files are read once more for that. With `strict`, a malformed row is an error; otherwise it is left out and
-    told by `chunk.errors`.
+    listed in `chunk.errors`.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".svm") as file:
@@ -49,15 +34,17 @@ def read(paths: Paths, *, workers: int = 2, labelled: bool = True, strict: bool 
     ...         print(chunk.X.toarray().tolist(), chunk.y.tolist())
     [[5.0, 0.0, 0.0], [0.0, 1.0, 0.5]] [1, -1]
     """
-    reader = Reader(find_sources(paths), Schema(**how), workers=workers, labelled=labelled, strict=strict, cross=True)
+    reader = Reader(
+        find_sources(paths), Schema(**options), workers=workers, labelled=labelled, strict=strict, cross=True
+    )
     return reader.with_width()
 
 
 class Reader:
     """Sources that are read one after the other with one `Schema`; iterating begins at the beginning.
 
-    `cross` writes crossed features out; without it `massart.data.crossing.crossed` does, a bufferful at a time.
-    Without `find_labels` the reading says what the labels are, and the first rows have no say in it.
+    `cross` writes crossed features out; without it `massart.data.chunk.crossed` does, a bufferful at a time.
+    Without `find_labels` the schema says what the labels are, whatever the first rows have.
     """
 
     def __init__(
@@ -73,21 +60,19 @@ class Reader:
         find_labels: bool = True,
     ) -> None:
         self.sources = tuple(sources)
-        self._options: dict[str, Any] = {"workers": workers, "labelled": labelled, "tags": tags}
         self._strict, self._cross = strict, cross
         self._current = 0
         check_crossings(schema.crossings)
         first = self.sources[0]
         chosen = schema if schema.format != "auto" else replace(schema, format=detect_format(first))
-        self._format = importlib.import_module(_HOMES[chosen.format])
+        self._format = find_format(chosen.format)(workers, labelled, tags)
         if chosen.columns is None and (chosen.numbers or chosen.decimal) and chosen.format != "csv":
             raise InvalidParameterError(
-                f"numbers and decimal (--number, --decimal) say how CSV writes numbers, but {first.name} is "
-                f"{chosen.format}"
+                f"`numbers` and `decimal` say how CSV writes numbers, but {first.name} is {chosen.format}"
             )
         self._asked = chosen
         asked = chosen if find_labels or chosen.labels is not None else replace(chosen, labels=_ANY_TWO)
-        found: Schema = self._format.settle(first, asked, labelled=labelled)
+        found = self._format.complete(first, asked)
         self.schema = found if asked is chosen else replace(found, labels=chosen.labels)
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -98,7 +83,7 @@ class Reader:
         for number in range(start.source, len(self.sources)):
             self._current = number
             begin = start if number == start.source else Position(number)
-            for chunk in self._format.chunks(self.sources[number], self.schema, begin, **self._options):
+            for chunk in self._format.chunks(self.sources[number], self.schema, begin):
                 if self._strict and chunk.errors:
                     raise InvalidDataError(str(chunk.errors[0]))
                 yield from self._crossed(chunk, begin) if self._cross and chunk.crossings else (chunk,)
@@ -118,15 +103,14 @@ class Reader:
 
     def label_files(self) -> list[Source]:
         """The files with the labels, where these are not among the columns."""
-        find = getattr(self._format, "label_file", lambda source, schema: None)
-        return [found for source in self.sources if (found := find(source, self.schema)) is not None]
+        found = (self._format.label_file(source, self.schema) for source in self.sources)
+        return [source for source in found if source is not None]
 
-    def doubts(self) -> list[str]:
-        """Sentences about columns of text whose values look like numbers, unless somebody said that they are names."""
-        if self._asked.columns is not None or not hasattr(self._format, "doubts"):
+    def column_warnings(self) -> list[str]:
+        """Messages about columns of text whose values look like numbers, unless `categorical` names them."""
+        if self._asked.columns is not None:
             return []
-        found: list[str] = self._format.doubts(self.sources[0], self.schema, self._asked.categorical)
-        return found
+        return self._format.column_warnings(self.sources[0], self.schema, self._asked.categorical)
 
     def fraction(self) -> float | None:
         """How much of the input has been read, from 0 to 1; None where a pipe hides its length."""
@@ -138,11 +122,11 @@ class Reader:
         return (sum(size or 0 for size in sizes[: self._current]) + part) / total if total else 1.0
 
     def with_width(self) -> "Reader":
-        """The reader itself, once the number of its columns is known: if nobody says it, all rows are looked at."""
+        """The reader itself, with the number of columns known: if the schema does not have it, all rows are read."""
         if self.schema.width is None:
             if any(source.is_pipe for source in self.sources):
                 raise InvalidDataError(
-                    "the number of columns of a pipe is not known beforehand: give features=N, or hash with bits=18"
+                    "the number of columns of a pipe is not known beforehand: pass `features`, or hash with `bits=18`"
                 )
             widest = max((chunk.width for chunk in self.chunks()), default=1)
             self.schema = replace(self.schema, features=widest)

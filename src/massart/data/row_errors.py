@@ -1,13 +1,38 @@
-"""Sentences for what is wrong with a line: what was expected, what is there, and what to do where that is known."""
+"""What is wrong with a row, in a sentence, and how much a file may ask for.
+
+Limits keep memory in proportion to the size of a file whatever its bytes say. A line of text has at most
+`LONGEST_LINE` bytes, and so has a row of a .npy file; text is read and decompressed a block at a time. Everything
+else that a few bytes can make large is bounded here.
+"""
+
+from typing import Final, NamedTuple
 
 from massart.data.schema import MOST_FEATURES, Schema
 from massart.kernels.parsing import row_errors as codes
 
-__all__ = ["quoted", "sentence"]
+__all__ = [
+    "LARGEST_IN_LOG",
+    "MOST_ARMS",
+    "MOST_ENTRIES",
+    "SMALLEST_IN_LOG",
+    "RowError",
+    "TooLarge",
+    "label_error",
+    "most_unpacked",
+    "quoted",
+    "sentence",
+]
 
-_SHOWN = 24  # bytes of a line that a message shows
+MOST_ARMS: Final = 1 << 20  # of a decision
+MOST_ENTRIES: Final = 1 << 21  # features of a decision that are not 0, the shared ones counted for every arm
+LARGEST_IN_LOG: Final = 1e30  # size of a reward, a weight or a feature of a log: squares of products stay finite
+SMALLEST_IN_LOG: Final = 1e-30  # propensity, or weight
 
-_WORDS = {
+_UNPACKED: Final = 1 << 30  # bytes that any file may unpack to at once, and
+_TIMES: Final = 16  # as many times its size
+_SHOWN: Final = 24  # bytes of a line that a message shows
+
+_SENTENCES: Final = {
     codes.NUL: "a NUL byte; is this a text file, and is it UTF-8?",
     codes.LABEL: "expected a label, a number, found {found}",
     codes.INDEX: "expected index:value with a whole number before the colon, found {found}",
@@ -25,24 +50,60 @@ _WORDS = {
 }
 
 
+class RowError(NamedTuple):
+    """What is wrong with a row that was left out.
+
+    >>> print(RowError("a.svm", 7, 12, "expected a number after ':'"))
+    a.svm, line 7, column 12: expected a number after ':'
+    """
+
+    source: str
+    line: int  # from 1
+    column: int | str  # byte of the line from 1, or the name of a field; 0 for the whole line
+    message: str
+    label: str | None = None  # that is neither of the two, where the row was left out for it
+
+    def __str__(self) -> str:
+        place = f", column {self.column}" if self.column != 0 else ""
+        return f"{self.source}, line {self.line}{place}: {self.message}"
+
+
+class TooLarge(Exception):  # noqa: N818 - `arrow_files` makes an error of it, which knows the name
+    """A file asks for more memory than it may: what does, and what to do."""
+
+
+def most_unpacked(size: int | None) -> int:
+    """Bytes in memory that a file of this size may unpack to at once: 1 GiB and 16 times its size.
+
+    >>> most_unpacked(1000) - most_unpacked(None)
+    16000
+    """
+    return _UNPACKED + _TIMES * (size or 0)
+
+
 def sentence(code: int, found: bytes, schema: Schema) -> str:
     """What is wrong, given the text from the error on.
 
     >>> sentence(codes.VALUE, b"abc 7:1", Schema())
     "expected a number after ':', found 'abc'"
     >>> sentence(codes.CLASS, b"3 7:1", Schema())
-    "label '3' is not one of two: it may be -1 or 0, and 1; name others with --labels NEGATIVE,POSITIVE"
+    "label '3' is not one of two: it may be -1 or 0, and 1; name others with `labels=('NEGATIVE', 'POSITIVE')`"
     """
     shown = quoted(found)
     if code == codes.CLASS:
-        may = "-1 or 0, and 1" if schema.labels is None else " or ".join(map(repr, schema.labels))
-        return f"label {shown} is not one of two: it may be {may}; name others with --labels NEGATIVE,POSITIVE"
+        return label_error(shown, schema.labels)
     if code == codes.INDEX_LARGE:
         if schema.bits is not None:
             return f"index {shown} is above {2**32 - 1:,}"
         most = schema.features or MOST_FEATURES
-        return f"index {shown} is above {most:,}, the number of columns; hash features with -b 22, say"
-    return _WORDS[code].format(found=shown)
+        return f"index {shown} is above {most:,}, the number of columns; hash features, with `bits=22` for example"
+    return _SENTENCES[code].format(found=shown)
+
+
+def label_error(shown: str, labels: tuple[str, str] | None) -> str:
+    """A label that is neither of the two."""
+    may = "-1 or 0, and 1" if labels is None else " or ".join(map(repr, labels))
+    return f"label {shown} is not one of two: it may be {may}; name others with `labels=('NEGATIVE', 'POSITIVE')`"
 
 
 def quoted(found: bytes) -> str:

@@ -1,20 +1,20 @@
-"""How the rows of a file become numbers: what was asked for, completed by a look at the file, kept in the model."""
+"""How the rows of a file become numbers: options, completed by a look at the file, kept in the model."""
 
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from massart.data.limits import MOST_COLUMNS
 from massart.errors import InvalidParameterError
 
-__all__ = ["BITS", "FORMATS", "MOST_BITS", "MOST_FEATURES", "TEXTS", "Schema"]
+__all__ = ["BITS", "FORMATS", "MOST_BITS", "MOST_COLUMNS", "MOST_FEATURES", "TEXTS", "Schema"]
 
 TEXTS = ("svmlight", "vw", "csv", "jsonl")  # formats whose positions count bytes
 FORMATS = (*TEXTS, "parquet", "arrow", "npy")
 BITS = 18  # as many as Vowpal Wabbit takes by default
 MOST_BITS = 30
 MOST_FEATURES = 1 << 25  # columns that are counted rather than hashed
+MOST_COLUMNS: Final = 1 << 20  # of a table, the elements of lists included
 _LONGEST = 60  # characters of a value in a message
 
 
@@ -45,18 +45,18 @@ class Schema:
 
     def __post_init__(self) -> None:
         if self.format not in ("auto", *FORMATS):
-            raise InvalidParameterError(f"format={self.format!r}: choose one of auto, {', '.join(FORMATS)}")
+            raise InvalidParameterError(f"`format={self.format!r}`: choose one of auto, {', '.join(FORMATS)}")
         if self.bits is not None and not 1 <= self.bits <= MOST_BITS:
-            raise InvalidParameterError(f"bits={self.bits}: give a whole number from 1 to {MOST_BITS}")
+            raise InvalidParameterError(f"`bits={self.bits}`: give a whole number from 1 to {MOST_BITS}")
         if self.features is not None and not 1 <= self.features <= MOST_FEATURES:
-            raise InvalidParameterError(f"features={self.features}: give 1 to {MOST_FEATURES:,}, or hash with bits")
+            raise InvalidParameterError(f"`features={self.features}`: give 1 to {MOST_FEATURES:,}, or hash with `bits`")
         if self.labels is not None and (len(self.labels) != 2 or self.labels[0] == self.labels[1]):
-            raise InvalidParameterError(f"labels={self.labels}: give two different labels, the negative one first")
+            raise InvalidParameterError(f"`labels={self.labels}`: give two different labels, the negative one first")
         if self.decimal not in (None, ".", ","):
-            raise InvalidParameterError(f"decimal={self.decimal!r}: choose . or ,")
+            raise InvalidParameterError(f"`decimal={self.decimal!r}`: choose . or ,")
         both = [name for name in self.numbers if name in self.categorical]
         if both:
-            raise InvalidParameterError(f"column {both[0]!r} cannot be both numbers and categorical: choose one")
+            raise InvalidParameterError(f"column {both[0]!r} cannot be in both `numbers` and `categorical`: choose one")
 
     @property
     def width(self) -> int | None:
@@ -73,16 +73,16 @@ class Schema:
 
     @classmethod
     def from_dict(cls, given: Any, *, width: int | None = None) -> "Schema":
-        """The reading whose `as_dict()` this is, checked; `width` is that of the weights it belongs to.
+        """The schema whose `as_dict()` this is, checked; `width` is that of the weights it belongs to.
 
-        It may come from a stranger's file, and compiled code follows its columns into the weights. What holds for
-        every reading that is returned: each field has its type; texts can be written as UTF-8; columns have different
+        It may come from an untrusted file, and compiled code follows its columns into the weights. What holds for
+        every schema that is returned: each field has its type; texts can be written as UTF-8; columns have different
         names; columns that are counted are as many as `features`; there are not both `features` and `bits`; crossings
         are of hashed columns; `width`, where it is known on both sides, is that of the weights. Fields of later
         versions are ignored.
         """
         if not isinstance(given, dict):
-            raise InvalidParameterError("a reading must be an object with named fields")
+            raise InvalidParameterError("a schema must be an object with named fields")
         own: dict[str, Any] = {}
         for name, (is_right, what) in _TYPES.items():
             value = given.get(name)
@@ -90,7 +90,7 @@ class Schema:
                 continue
             value = tuple(value) if isinstance(value, list) else value
             if not is_right(value):
-                raise InvalidParameterError(f"{name} of a reading must be {what}, not {_shown(value)}")
+                raise InvalidParameterError(f"{name} of a schema must be {what}, not {_shown(value)}")
             own[name] = value
         made = cls(**own)
         made._check_fit(width)
@@ -99,17 +99,17 @@ class Schema:
     def _check_fit(self, width: int | None) -> None:
         columns = self.columns
         if columns is not None and len(set(columns)) < len(columns):
-            raise InvalidParameterError("two columns of a reading have the same name")
+            raise InvalidParameterError("two columns of a schema have the same name")
         if columns is not None and len(columns) > MOST_COLUMNS:
-            raise InvalidParameterError(f"a reading has {len(columns):,} columns, more than {MOST_COLUMNS:,}")
+            raise InvalidParameterError(f"a schema has {len(columns):,} columns, more than {MOST_COLUMNS:,}")
         if self.bits is not None and self.features is not None:
-            raise InvalidParameterError("a reading has both bits and features: columns are hashed or counted")
+            raise InvalidParameterError("a schema has both bits and features: columns are hashed or counted")
         if columns is not None and self.bits is None and self.features != len(columns):
-            raise InvalidParameterError(f"a reading names {len(columns):,} columns, but counts {self.features}")
+            raise InvalidParameterError(f"a schema names {len(columns):,} columns, but counts {self.features}")
         if self.crossings and self.bits is None:
-            raise InvalidParameterError("a reading has crossings, but no bits: only hashed columns are crossed")
+            raise InvalidParameterError("a schema has crossings, but no bits: only hashed columns are crossed")
         if width is not None and self.width not in (None, width):
-            raise InvalidParameterError(f"a reading has {self.width:,} columns, but the weights have {width:,}")
+            raise InvalidParameterError(f"a schema has {self.width:,} columns, but the weights have {width:,}")
 
 
 def _is_text(value: Any) -> bool:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from massart.data.decisions.table import FloatArray
+from massart.data.decisions.decision import FloatArray
 from massart.errors import InvalidDataError, InvalidParameterError
 
 __all__ = ["Estimate", "direct_method", "doubly_robust", "ips", "snips", "switch_doubly_robust"]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from massart.data.decisions.table import FloatArray
+from massart.data.decisions.decision import FloatArray
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.evaluation.estimators import Estimate
 

@@ -13,10 +13,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from massart.data import DecisionBatch, DecisionLog
-from massart.data.decisions.checks import LogChecker
+from massart.data.decisions.decision import FloatArray, LogChecker
 from massart.data.decisions.survey import LogSurvey
-from massart.data.decisions.table import FloatArray
-from massart.data.limits import most_unpacked
+from massart.data.row_errors import most_unpacked
 from massart.errors import InvalidDataError
 from massart.evaluation.policies import TargetPolicy, name_of, target_probabilities
 
@@ -69,7 +68,7 @@ def weigh(
 ) -> WeightedLog:
     """Read a log once and weigh its decisions; contexts are forgotten batch by batch unless they are to be kept.
 
-    A log that takes more memory than `massart.data.limits.most_unpacked` allows for its size is refused.
+    A log that takes more memory than `massart.data.row_errors.most_unpacked` allows for its size is refused.
 
     >>> from massart.data import Decision
     >>> batch = DecisionBatch.of([Decision(np.eye(2), 0, 0.25, 1.0), Decision(np.eye(2), 1, 0.25, 0.0)])
@@ -82,7 +81,7 @@ def weigh(
     }
     target: list[FloatArray] = []
     contexts: list[Any] = []
-    room = most_unpacked(log.path.stat().st_size) if isinstance(log, DecisionLog) else None
+    room = most_unpacked(log.size) if isinstance(log, DecisionLog) else None
     survey = LogSurvey()
     for batch in _batches(log, survey):
         given = target_probabilities(policy, batch)
@@ -100,7 +99,7 @@ def weigh(
             room -= _BYTES * len(batch) + given.nbytes + (_nbytes(batch.contexts) if keep_contexts else 0)
             if room < 0:
                 raise InvalidDataError(
-                    f"{log.path}: its decisions take more than 1 GiB and 16 times the size of the file in memory: "  # type: ignore[union-attr]
+                    f"{log.name}: its decisions take more than 1 GiB and 16 times the size of the file in memory: "  # type: ignore[union-attr]
                     "decompress it, split it, or ask for the estimators ips and snips, which need no features"
                 )
     joined = {field: np.concatenate(arrays) for field, arrays in parts.items()}
@@ -136,7 +135,7 @@ def _batches(log: DecisionLog | DecisionBatch | Iterable[DecisionBatch], survey:
     checker = LogChecker("the decisions given")
     for batch in [log] if isinstance(log, DecisionBatch) else log:
         decisions = list(batch)
-        flawed = sum(not checker.sound(decision) for decision in decisions)
+        flawed = sum(not checker.is_valid(decision) for decision in decisions)
         kept = [decision for decision in decisions if not survey.is_repeat(decision)]
         if kept and not flawed:
             yield batch if len(kept) == len(decisions) else DecisionBatch.of(kept)

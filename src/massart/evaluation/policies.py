@@ -5,8 +5,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from massart.data.decisions.checks import TOLERANCE
-from massart.data.decisions.table import DecisionBatch, FloatArray
+from massart.data.decisions.decision import TOLERANCE, DecisionBatch, FloatArray
 from massart.errors import InvalidDataError, InvalidParameterError
 
 __all__ = ["POLICIES", "Policy", "TargetPolicy", "name_of", "target_probabilities"]

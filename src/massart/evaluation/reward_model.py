@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from massart.data.decisions.table import FloatArray
+from massart.data.decisions.decision import FloatArray
 from massart.errors import InvalidParameterError
 
 __all__ = ["RidgeRewards", "cross_fitted_rewards"]

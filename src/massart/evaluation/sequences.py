@@ -31,7 +31,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from massart.data.decisions.table import FloatArray
+from massart.data.decisions.decision import FloatArray
 from massart.errors import InvalidParameterError
 from massart.evaluation.intervals import Interval, check_confidence, scaled_rewards
 

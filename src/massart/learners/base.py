@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from massart.errors import InvalidParameterError
 from massart.kernels.door import NO_WEIGHT, Rows, check_labels, one_label, one_row
 from massart.learners.locking import Guarded
+from massart.options import whole_number
 
 __all__ = [
     "NO_SCORES",
@@ -17,11 +18,14 @@ __all__ = [
     "Learner",
     "OnlineLearner",
     "Stateful",
+    "check_columns",
     "check_narrower",
     "check_wider",
     "narrowed",
     "widened",
 ]
+
+_MOST_COLUMNS = 1 << 40  # more than any memory holds
 
 
 class Stateful(Protocol):
@@ -178,8 +182,14 @@ class BinaryLearner(Learner):
             return self.from_arrays({name: array.copy() for name, array in self.arrays().items()})
 
 
+def check_columns(n_features: Any) -> int:
+    """The number of columns of a learner."""
+    return whole_number("n_features", n_features, 0, _MOST_COLUMNS, "give the number of columns, 0 or more")
+
+
 def check_wider(n_features: int, width: int) -> None:
     """Refuse to widen to fewer columns than there are."""
+    check_columns(n_features)
     if n_features < width:
         raise InvalidParameterError(
             f"n_features={n_features}: the learner has {width} columns already; give at least as many"
@@ -204,6 +214,7 @@ def check_narrower(n_features: int, *arrays: NDArray[Any]) -> None:
     Traceback (most recent call last):
     massart.errors.InvalidParameterError: n_features=1: column 1 (counted from 0) has been learned ...
     """
+    check_columns(n_features)
     if not 0 <= n_features < len(arrays[0]):
         raise InvalidParameterError(
             f"n_features={n_features}: the learner has {len(arrays[0]) - 1} columns; give at most as many, 0 or more"

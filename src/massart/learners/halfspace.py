@@ -13,7 +13,7 @@ from massart.errors import InvalidDataError, InvalidParameterError, shown
 from massart.kernels.door import FiniteRows, Rows, check_labels, check_outputs, check_weights, row_of
 from massart.kernels.learning import halfspace as kernel
 from massart.kernels.states import check_halfspace
-from massart.learners.base import BinaryLearner, check_narrower, check_wider, narrowed, widened
+from massart.learners.base import BinaryLearner, check_columns, check_narrower, check_wider, narrowed, widened
 from massart.learners.certificate import Certificate
 from massart.learners.certify import certify, lower_noise_rate
 from massart.options import LARGEST, SMALLEST, LearnerOptions
@@ -163,8 +163,7 @@ class Halfspace(BinaryLearner):
         self._begin(n_features, options)
 
     def _begin(self, n_features: int, options: LearnerOptions) -> None:
-        if n_features < 0:
-            raise InvalidParameterError(f"n_features={n_features}: give the number of columns, 0 or more")
+        check_columns(n_features)
         rule = make_rule(options)
         self._set(rule, np.zeros(n_features + 1), initial_state(rule))
         if not is_proved(options):

@@ -21,7 +21,7 @@ from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as kernel
 from massart.kernels.learning.rows import mixed
 from massart.kernels.states import check_pool
-from massart.learners.base import BinaryLearner, check_narrower, check_wider, narrowed, widened
+from massart.learners.base import BinaryLearner, check_columns, check_narrower, check_wider, narrowed, widened
 from massart.learners.certificate import Certificate
 from massart.learners.certify import PoolState, Prod, certify_mixture, lower_pool_noise_rate
 from massart.learners.halfspace import expert_name
@@ -116,7 +116,7 @@ class Pool(BinaryLearner):
             raise InvalidParameterError(f"grid has {len(grid)} experts: a pool holds 1 to {kernel.PLAIN} of them")
         for noise_rate, margin, _ in grid:
             LearnerOptions(noise_rate, margin)  # refuses values outside the theorem's range
-        few = n_features <= kernel.FEW
+        few = check_columns(n_features) <= kernel.FEW
         columns = np.zeros((len(kernel.Column), kernel.COLUMNS))
         columns[kernel.Column.SCALE] = columns[kernel.Column.GAMMA] = columns[kernel.Column.CAP] = 1.0
         own = slice(kernel.DIAGONAL, kernel.DIAGONAL + len(grid))

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.formats.detect import suffix_of
-from massart.data.writers.write_file import Target, writing
+from massart.data.formats import suffix_of
+from massart.data.writers.file import Target, writing
 from massart.errors import InvalidParameterError, needs
 from massart.learners.certificate import certificate_facts
 from massart.models.opening import OpenedModel, open_model

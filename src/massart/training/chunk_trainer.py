@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.chunk import Chunk
-from massart.data.crossing import crossed
+from massart.data.chunk import Chunk, crossed
 from massart.errors import InvalidDataError
 from massart.kernels.door import NO_WEIGHT, Rows
 from massart.learners.multiclass import Binary
@@ -240,7 +239,7 @@ class ChunkTrainer:
 def row_errors(part: Chunk, *, strict: bool) -> Any:
     """The errors of rows that were left out; with `strict`, the first one is raised."""
     if strict and part.errors:
-        raise InvalidDataError(f"{part.errors[0]} (without strict=True the row would be left out)")
+        raise InvalidDataError(f"{part.errors[0]} (with `strict=False` the row is left out)")
     return part.errors
 
 

@@ -10,14 +10,13 @@ from typing import IO, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.chunk import Chunk
-from massart.data.crossing import crossed
-from massart.data.formats.detect import detect_format
+from massart.data.chunk import Chunk, crossed
+from massart.data.formats import detect_format
 from massart.data.io.sources import Source, find_sources
 from massart.data.reader import Reader
 from massart.data.schema import TEXTS, Schema
 from massart.errors import InvalidDataError
-from massart.files import OutputLock, check_place, is_special
+from massart.files import OutputLock, check_place, is_special, move_into
 from massart.training.ahead import Ahead
 from massart.training.chunk_trainer import check_width, row_errors, scores_of
 from massart.training.progress import Callbacks
@@ -129,7 +128,7 @@ class PredictionLines:
 
     A score that is NaN means that the row was left out. A tag of the row stands after its prediction.
 
-    >>> from massart.data.formats.text_format import parse_block
+    >>> from massart.data.formats.text import parse_block
     >>> from massart.data.schema import Schema
     >>> chunk = parse_block(b"1 |f a\n1 'x7 |f a\n1 |f a:\n-1 |f b\n", Schema("vw", bits=18))
     >>> lines = PredictionLines(("no", "yes"))
@@ -201,7 +200,7 @@ class PredictionFile:
             if file.seek(0, os.SEEK_END) < length:
                 file.close()
                 raise InvalidDataError(
-                    f"{self.partial} is shorter than the checkpoint says: train again without resume=True"
+                    f"{self.partial} is shorter than the checkpoint says: train again with `resume=False`"
                 )
             file.truncate(length)
             file.seek(length)
@@ -228,9 +227,10 @@ class PredictionFile:
     def finish(self) -> None:
         """Give it its name."""
         with self._sentence():
-            self._file.close()
-            if self.partial != self.path:
-                self.partial.replace(self.path)
+            if self.partial == self.path:
+                self._file.close()
+            else:
+                move_into(self._file, self.partial, self.path)
         self._lock.release()
 
     def abandon(self, *, whole: bool = False) -> None:

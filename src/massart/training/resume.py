@@ -93,13 +93,13 @@ class TrainedModel:
             raise ModelFileError(
                 f"{path} was written by massart {printable(self.model.header['massart'])}, and this is {__version__}, "
                 "which does not know its checkpoints: go on with the version that wrote it, or leave "
-                "resume=True out to begin again"
+                "`resume=True` out to begin again"
             )
         pipe = next((source.name for source in sources if source.is_pipe), None)
         if pipe is not None:
             raise InvalidParameterError(
                 f"{path} cannot be gone on from: {pipe} is a pipe, which may bring other rows each time; name "
-                "the file that the rows come from, or leave resume=True out to begin again"
+                "the file that the rows come from, or leave `resume=True` out to begin again"
             )
         progress = Progress.from_dict(self.model.meta.get("progress", {}))
         differs = difference(self.runs[-1], identity) if self.runs else "it names no training"
@@ -111,7 +111,7 @@ class TrainedModel:
         if differs is not None:
             raise InvalidParameterError(
                 f"{path} is of another training: {differs}; go on with the same data and options, "
-                "or leave resume=True out to begin again"
+                "or leave `resume=True` out to begin again"
             )
         return progress
 
@@ -304,9 +304,9 @@ def _other_content(names: Sequence[str], then: Sequence[str | None], now: Sequen
             return f"{name} is a pipe, which may bring other rows each time"
         strict = [digest.startswith(_WHOLE) for digest in (old, new)]
         if strict == [False, True]:
-            return "it was begun without strict_resume=True"
+            return "it was begun without `strict_resume=True`"
         if strict == [True, False]:
-            return "it was begun with strict_resume=True"
+            return "it was begun with `strict_resume=True`"
         if old != new:
             return f"{name} holds other data now"
     return None

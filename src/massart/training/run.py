@@ -261,7 +261,7 @@ class Training:
         words = ", ".join(
             f"{printable(label)} ({count:,} {'row' if count == 1 else 'rows'})" for label, count in counts
         )
-        return f"the labels are {words}; name the two with labels=(NEGATIVE, POSITIVE)"
+        return f"the labels are {words}; name the two with `labels=('NEGATIVE', 'POSITIVE')`"
 
     def _why_nothing(self) -> str:
         progress = self.progress

@@ -75,7 +75,7 @@ def open_training(
         as_scores=as_scores,
         holdout=holdout,
         labels_given=labels_given,
-        warnings=reader.doubts() if begin is None else [],
+        warnings=reader.column_warnings() if begin is None else [],
         callbacks=callbacks,
         stopped=stopped,
     )
@@ -135,7 +135,7 @@ def _settle_checkpoint(training: Training, callbacks: Callbacks, *, resume: bool
 
 def _check_places(data: Sequence[str], model: Path | None, predictions: Path | Sink | None, *, resume: bool) -> None:
     if resume and model is None:
-        raise InvalidParameterError("resume=True needs a model, beside which the checkpoint lies")
+        raise InvalidParameterError("`resume=True` needs a model, beside which the checkpoint lies")
     written: list[tuple[Path, str]] = [(model, "the model")] if model is not None else []
     if isinstance(predictions, Path):
         written.append((predictions, "the predictions"))

@@ -1,1 +1,187 @@
-"""Logs of decisions."""
+"""A log of decisions in files: which format it has, reading it in batches, writing one.
+
+| format | | module |
+|---|---|---|
+| `vw` | VW's `--cb_adf` text | `massart.data.decisions.vw` |
+| `dsjson` | VW's and Personalizer's decision service | `massart.data.decisions.vw` |
+| `jsonl` | massart's own records, one per line | `massart.data.decisions.records` |
+| `csv` | the same records, one per line | `massart.data.decisions.records` |
+| `parquet` | the same records as columns | `massart.data.decisions.records` |
+
+Logs come from the same places as rows: files, folders, patterns, pipes; plain, gzip, zstd or bz2. A malformed line is
+refused with file, line and field; nothing that was read before it should be used, and `massart.evaluation` does not.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from massart.data.decisions import records, vw
+from massart.data.decisions.decision import Decision, DecisionBatch, FloatArray, LogChecker, refuse
+from massart.data.decisions.survey import LogSurvey
+from massart.data.formats import suffix_of
+from massart.data.io.blocks import blocks
+from massart.data.io.sources import Paths, Source, find_sources
+from massart.data.writers.file import writing
+from massart.errors import InvalidDataError, InvalidParameterError
+
+__all__ = ["LOG_FORMATS", "Decision", "DecisionBatch", "DecisionLog", "FloatArray", "detect_format", "write_decisions"]
+
+LOG_FORMATS: Final = ("vw", "dsjson", "jsonl", "csv", "parquet")
+_BATCH: Final = 1 << 26  # bytes of a batch, unless one decision takes more
+_SUFFIXES: Final = {
+    **{".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".dsjson": "dsjson", ".csv": "csv", ".tsv": "csv"},
+    **dict.fromkeys((".vw", ".txt", ".dat"), "vw"),
+}
+_HEAD: Final = 1 << 20  # bytes that are looked at
+_WRITERS: Final[dict[str, Callable[[Decision], str]]] = {
+    "vw": vw.decision_to_text,
+    "dsjson": vw.decision_to_dsjson,
+    "jsonl": records.decision_to_json,
+    "csv": records.decision_to_csv,
+}
+
+
+class DecisionLog:
+    """A log that is read in batches, and as often as its sources can be; a decision is checked before it is returned.
+
+    `paths` are files, folders, patterns, or standard input ("-"), as for `massart.data.read`. After a reading,
+    `skipped` counts what was left out and why (decisions that never got a reward, or that repeat an earlier one), and
+    `warnings` has messages about the log as a whole. A batch has at most `batch_size` decisions, and fewer where these
+    are large.
+
+    >>> import numpy as np, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_decisions([Decision(np.eye(2), 1, 0.5, 1.0)], f"{folder}/log.jsonl")
+    ...     [batch.rewards.tolist() for batch in DecisionLog(f"{folder}/log.jsonl")]
+    1
+    [[1.0]]
+    """
+
+    def __init__(self, paths: Paths, log_format: str = "auto", *, batch_size: int = 8192) -> None:
+        if log_format not in ("auto", *LOG_FORMATS):
+            raise InvalidParameterError(f"`log_format={log_format!r}`: choose one of auto, {', '.join(LOG_FORMATS)}")
+        if batch_size < 1:
+            raise InvalidParameterError(f"batch_size must be at least 1, not {batch_size}")
+        self.sources = find_sources(paths)
+        first = self.sources[0]
+        self.name = first.name if len(self.sources) == 1 else f"{first.name} and {len(self.sources) - 1} more"
+        self.format = detect_format(first) if log_format == "auto" else log_format
+        self.batch_size = batch_size
+        self.skipped: Counter[str] = Counter()
+        self.warnings: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int | None:
+        """Bytes on disk; None if a source is a pipe."""
+        sizes = [source.size for source in self.sources]
+        return None if None in sizes else sum(size or 0 for size in sizes)
+
+    def decisions(self) -> Iterator[Decision]:
+        """One by one; raises at the end if the propensity of any was impossible; those are not returned."""
+        self.skipped.clear()
+        self.warnings = ()
+        checker, survey = LogChecker(self.name), LogSurvey()
+        for source in self.sources:
+            checker.source = source.name
+            for decision in self._read(source):
+                if checker.is_valid(decision) and not survey.is_repeat(decision):
+                    yield decision
+        checker.finish()
+        self.skipped.update(survey.repeated)
+        self.warnings = tuple(survey.warnings())
+
+    def _read(self, source: Source) -> Iterator[Decision]:
+        if self.format == "parquet":
+            return records.read_parquet(source)
+        lines = _lines(source)
+        if self.format in ("vw", "dsjson"):
+            return (vw.read_text if self.format == "vw" else vw.read_dsjson)(lines, source.name, self.skipped)
+        return (records.read_csv if self.format == "csv" else records.read_jsonl)(lines, source.name)
+
+    def __iter__(self) -> Iterator[DecisionBatch]:
+        waiting: list[Decision] = []
+        size = 0
+        for decision in self.decisions():
+            waiting.append(decision)
+            size += decision.nbytes
+            if len(waiting) == self.batch_size or size > _BATCH:
+                yield DecisionBatch.of(waiting)
+                waiting, size = [], 0
+        if waiting:
+            yield DecisionBatch.of(waiting)
+
+    def read(self) -> DecisionBatch:
+        """All of it at once."""
+        return DecisionBatch.of(list(self.decisions()))
+
+
+def detect_format(source: Source) -> str:
+    """The format of a log, from how it begins or, where that does not show it, from its name."""
+    head = source.head(_HEAD)
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    number, first = next(((i, line) for i, line in enumerate(lines, 1) if line.strip()), (0, b""))
+    text = first.decode(errors="replace").strip()
+    if text.startswith("{"):
+        own = ("c", "_label_cost", "EventId", "RewardValue")
+        if number == len(lines) and len(head) == _HEAD:  # the rest of the line was not read
+            return "dsjson" if any(f'"{name}"' in text for name in own) else "jsonl"
+        return "dsjson" if set(own) & set(records.record(text, source.name, number)) else "jsonl"
+    if records.csv_separator(text) is not None:
+        return "csv"
+    if "|" in text:
+        return "vw"
+    named = _SUFFIXES.get(suffix_of(source.path.name)) if source.path is not None else None
+    if named is None:
+        raise InvalidDataError(
+            f"{source.name}: its first line does not show its format; "
+            f"pass `log_format`, one of {', '.join(LOG_FORMATS)}"
+        )
+    return named
+
+
+def write_decisions(decisions: Iterable[Decision], path: str | os.PathLike[str], log_format: str = "auto") -> int:
+    """Write a log, whole or not at all, and return how many decisions it has; "auto" goes by the suffix.
+
+    It is compressed if the name ends with .gz, .zst or .bz2. VW text and dsjson cannot hold everything: `target` is
+    lost in both, VW text also loses `probabilities` and `time` and refuses weights. JSON lines, CSV and Parquet give
+    back exactly what was written.
+    """
+    name = os.fspath(path)
+    chosen = _SUFFIXES.get(suffix_of(name), "") if log_format == "auto" else log_format
+    if chosen not in LOG_FORMATS:
+        raise InvalidParameterError(f"{name}: pass `log_format`, one of {', '.join(LOG_FORMATS)}")
+    checker = LogChecker(name)
+
+    def checked() -> Iterator[Decision]:
+        for decision in decisions:
+            checker.is_valid(decision)
+            yield decision
+
+    with writing(path) as target:
+        if chosen == "parquet":
+            records.write_parquet(checked(), target)
+        else:
+            if chosen == "csv":
+                target.write(records.csv_header().encode())
+            for decision in checked():
+                target.write(_WRITERS[chosen](decision).encode())
+        checker.finish()
+    return checker.seen
+
+
+def _lines(source: Source) -> Iterator[tuple[int, str]]:
+    """Numbered lines, without line ends and byte order mark; one that is too long is refused."""
+    for block in blocks(source):
+        if block.errors:
+            first = block.errors[0]
+            refuse(first.source, first.line, "line", first.message, "log fewer features, or fewer arms, per decision")
+        for number, line in enumerate(block.text.tobytes().removesuffix(b"\n").split(b"\n"), start=block.line + 1):
+            try:
+                text = line.decode()
+            except UnicodeDecodeError:
+                refuse(source.name, number, "line", "it is not UTF-8", "save the file as UTF-8")
+            yield number, text.rstrip("\r")

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from scipy import sparse
 
-from massart.data.decisions.table import Decision
+from massart.data.decisions.decision import Decision
 
 __all__ = ["REPEATED", "LogSurvey"]
 

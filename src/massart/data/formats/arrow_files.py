@@ -14,12 +14,11 @@ from typing import Any, Final, NamedTuple
 from massart.data.formats.arrow_messages import CheckedMessages, MessageWalker
 from massart.data.formats.parquet_pages import Group, check_footer, check_group, groups_of, leaves
 from massart.data.io.prefetch import in_order
-from massart.data.io.seekable import Seekable, seekable
-from massart.data.io.sources import Source
-from massart.data.limits import TooLarge, most_unpacked
+from massart.data.io.sources import Seekable, Source, seekable
+from massart.data.row_errors import TooLarge, most_unpacked
 from massart.errors import InvalidDataError, MassartError
 
-__all__ = ["Batch", "MissingPyArrowError", "arrow_schema", "batches", "fields", "in_words", "pyarrow", "rows_of"]
+__all__ = ["Batch", "MissingPyArrowError", "arrow_schema", "batches", "error_messages", "pyarrow", "rows_of"]
 
 _BUFFERS: Final = 1 << 25  # bytes of Parquet pages that are held for all columns together
 _LARGEST_BUFFER, _SMALLEST_BUFFER = 1 << 16, 1 << 14  # and for one of them: in the processor's cache, it is faster
@@ -62,7 +61,7 @@ def arrow_schema(source: Source) -> Any:
     >>> names, [(batch.first, batch.columns.num_rows) for batch in rest]
     (['y', 'x'], [(1, 1)])
     """
-    with in_words(source, 0):
+    with error_messages(source, 0):
         if _is_parquet(source):
             with _parquet(source, None) as (file, _, _):
                 found = file.schema_arrow
@@ -74,14 +73,9 @@ def arrow_schema(source: Source) -> Any:
         return found
 
 
-def fields(source: Source) -> list[tuple[str, Any]]:
-    """The name and type of each column."""
-    return [(entry.name, entry.type) for entry in arrow_schema(source)]
-
-
 def rows_of(source: Source, batch: Any, row: int) -> list[dict[str, Any]]:
     """The rows of a batch as Python objects."""
-    with in_words(source, row):
+    with error_messages(source, row):
         found: list[dict[str, Any]] = batch.to_pylist()
         return found
 
@@ -96,7 +90,7 @@ def batches(
     `looking`: rows at the beginning of a pipe, which can be read afterwards.
     """
     found = _parquet_batches if _is_parquet(source) else _stream_batches
-    with in_words(source, start) as place:
+    with error_messages(source, start) as place:
         for first, batch in found(source, names, start, rows, lanes=lanes, looking=looking):
             if first + batch.num_rows > start:
                 skipped = max(0, start - first)
@@ -110,8 +104,8 @@ def _is_parquet(source: Source) -> bool:
 
 
 @contextmanager
-def in_words(source: Source, row: int) -> Iterator[list[int]]:
-    """What PyArrow says of a file, in a sentence; the list that is given is the row before which all was well."""
+def error_messages(source: Source, row: int) -> Iterator[list[int]]:
+    """Errors of PyArrow as messages about the file; the list that is given holds the last row before the error."""
     arrow = pyarrow()
     place = [row]
     try:
@@ -283,7 +277,7 @@ def _stream_batches(
 
 def _too_short(source: Source, rows: int, start: int) -> InvalidDataError:
     return InvalidDataError(
-        f"{source.name} ends after {rows:,} rows, but reading was to go on at row {start + 1:,}: "
+        f"{source.name} ends after {rows:,} rows, but reading was to continue at row {start + 1:,}: "
         "is it still the same file?"
     )
 

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable
 from typing import IO, Any, Final
 
-from massart.data.limits import TooLarge
+from massart.data.row_errors import TooLarge
 
 __all__ = ["CheckedMessages", "MessageWalker", "check_schema"]
 

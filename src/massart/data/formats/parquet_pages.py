@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import IO, Any, Final, NamedTuple
 
 from massart.data.formats.arrow_messages import check_schema
-from massart.data.limits import TooLarge, most_unpacked
+from massart.data.row_errors import TooLarge, most_unpacked
 
 __all__ = ["Group", "check_footer", "check_group", "groups_of", "leaves"]
 

@@ -1,4 +1,4 @@
-"""Rows of a table as a chunk: the flawed ones left out and named, columns hashed where that was asked."""
+"""Rows of a table as a chunk: those with errors left out and listed, columns hashed where that is asked for."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk, Position, RowError
+from massart.data.formats.labels import UNKNOWN, Labels, as_bytes, as_text
 from massart.data.formats.table_columns import Column, Layout, column_hashes
-from massart.data.formats.table_labels import UNKNOWN, Labels, as_bytes, as_text
 from massart.data.row_errors import sentence
 from massart.data.schema import Schema
 from massart.kernels.parsing import row_errors as codes
@@ -68,7 +68,7 @@ class Matrix:
     values: NDArray[Any]  # (n, width): 0 where there is nothing, 1 where there is a category
     first: int  # rows of the file before these
     varying: dict[int, NDArray[np.uint32]] = field(default_factory=dict)  # hashes of the categories in a column
-    errors: dict[int, tuple[str, str]] = field(default_factory=dict)  # row -> column, words: the first error of each
+    errors: dict[int, tuple[str, str]] = field(default_factory=dict)  # row -> column, message: the first of each
     large: int = 0  # values that may not be as large as they are
 
     def put(self, first: int, columns: Sequence[NDArray[Any]]) -> None:
@@ -93,7 +93,7 @@ class Table:
         labelled: bool,
         names: Sequence[str] | None = None,
     ) -> None:
-        """`names` of the columns of the matrix, for errors; by default those of the reading."""
+        """`names` of the columns of the matrix, for messages; by default those of the schema."""
         self.layout, self.where, self.labelled = layout, where, labelled
         self._names = names or schema.columns or ()
         self.labels = Labels(schema.labels)
@@ -116,7 +116,7 @@ class Table:
         weight: NDArray[np.float64] | None,
         source: int,
     ) -> Chunk:
-        """The chunk of a filled matrix; y may be UNKNOWN, `label` tells the label of a row as the file has it."""
+        """The chunk of a filled matrix; y may be UNKNOWN, `label` gives the label of a row as the file has it."""
         count = matrix.values.shape[0]
         y = np.zeros(count, np.int8) if y is None else y
         errors = self._errors(matrix, y, label, weight)
@@ -171,11 +171,11 @@ class Table:
         label: Callable[[int], Any],
         weight: NDArray[np.float64] | None,
     ) -> dict[int, tuple[str, str]]:
-        """The first error of each flawed row: of its label, its weight, its features in order."""
+        """The first error of each row that has one: of its label, its weight, its features in order."""
         errors: dict[int, tuple[str, str]] = {}
         if self.labelled:
             for row in np.flatnonzero((y == UNKNOWN) | (y == 0)).tolist():
-                errors[row] = (self._label, self.labels.words(label(row)))
+                errors[row] = (self._label, self.labels.message(label(row)))
         if weight is not None:
             for row in np.flatnonzero(~is_importance(weight)).tolist():
                 errors.setdefault(row, (self._weight, self._sentence(codes.WEIGHT, weight[row])))

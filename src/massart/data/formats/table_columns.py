@@ -2,17 +2,15 @@
 
 import difflib
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
-from massart.data.formats.table_labels import is_number
-from massart.data.limits import MOST_COLUMNS
-from massart.data.names import name_hash
-from massart.data.schema import BITS, Schema
+from massart.data.formats.labels import is_number
+from massart.data.hashing import name_hash
+from massart.data.schema import BITS, MOST_COLUMNS, Schema
 from massart.errors import InvalidDataError
 
 __all__ = [
@@ -23,12 +21,12 @@ __all__ = [
     "asked_columns",
     "check_columns",
     "choose",
-    "doubt",
+    "column_warning",
+    "completed",
     "has_comma",
     "label_name",
     "missing",
     "number_style",
-    "settled",
 ]
 
 LABELS: Final = ("label", "y", "target", "class")  # what a column of labels is called, if nothing was said
@@ -93,7 +91,7 @@ class Layout:
 def choose(columns: Sequence[Column], schema: Schema, where: str, *, labelled: bool) -> Layout:
     """What each column is for: as asked, or by name; features are all the others.
 
-    Once `reading.columns` is known, features are the columns of these names, wherever they stand in the file.
+    Once `schema.columns` is known, features are the columns of these names, wherever they stand in the file.
 
     >>> table = Column("age", "number"), Column("y", "number"), Column("town", "category")
     >>> layout = choose(table, Schema(), "a.parquet", labelled=True)
@@ -109,7 +107,7 @@ def choose(columns: Sequence[Column], schema: Schema, where: str, *, labelled: b
     if schema.weight is not None:
         weight = _find(schema.weight, names, schema)
         if weight is None and labelled:
-            raise missing(where, schema.weight, names, "the weight", "--weight")
+            raise missing(where, schema.weight, names, "the weight", "weight")
     if label is not None and columns[label].kind not in ("number", "category"):
         raise InvalidDataError(f"{where}: the label's column {names[label]!r} holds {columns[label].type}, not labels")
     if weight is not None and columns[weight].kind != "number":
@@ -118,8 +116,8 @@ def choose(columns: Sequence[Column], schema: Schema, where: str, *, labelled: b
         )
     if schema.columns is not None:
         return Layout(label, weight, _features_named(columns, schema, where))
-    taken = {label, weight, *asked_columns(schema.ignore, names, schema, where, "--ignore")}
-    categories = asked_columns(schema.categorical, names, schema, where, "--categorical")
+    taken = {label, weight, *asked_columns(schema.ignore, names, schema, where, "ignore")}
+    categories = asked_columns(schema.categorical, names, schema, where, "categorical")
     features: list[Feature] = []
     first = 0
     for number, column in enumerate(columns):
@@ -129,7 +127,7 @@ def choose(columns: Sequence[Column], schema: Schema, where: str, *, labelled: b
         if column.kind == "other" or (column.kind == "vector" and (kind != "vector" or not column.size)):
             raise InvalidDataError(
                 f"{where}: column {_cut(column.name)!r} holds {_cut(column.type)}, of which no features can be made: "
-                f"leave it out with --ignore {_cut(column.name)}"
+                f"leave it out with `ignore=[{_cut(column.name)!r}]`"
             )
         features.append(Feature(number, kind, first, column.size))
         first += column.size
@@ -138,12 +136,12 @@ def choose(columns: Sequence[Column], schema: Schema, where: str, *, labelled: b
     return Layout(label, weight, tuple(features))
 
 
-def settled(columns: Sequence[Column], layout: Layout, schema: Schema) -> Schema:
-    """The reading with the names of all columns; text, crossings or given bits make it a hashed one.
+def completed(columns: Sequence[Column], layout: Layout, schema: Schema) -> Schema:
+    """The schema with the names of all columns; text, crossings or given bits make it a hashed one.
 
     >>> table = Column("y", "number"), Column("pixels", "vector", 3)
     >>> layout = choose(table, Schema(), "a.parquet", labelled=True)
-    >>> settled(table, layout, Schema()).columns
+    >>> completed(table, layout, Schema()).columns
     ('pixels[0]', 'pixels[1]', 'pixels[2]')
     """
     names, categories = [], []
@@ -175,13 +173,13 @@ def check_columns(count: int, where: str) -> None:
 
 
 def column_hashes(columns: Sequence[Column], layout: Layout, schema: Schema) -> tuple[list[int], bytes]:
-    """The hash of every column of the matrix, and the first byte of its name; the reading must be settled.
+    """The hash of every column of the matrix, and the first byte of its name; the schema must be complete.
 
     An element of a vector is hashed like an element of an array in JSON: "[i]" in the namespace of the vector's name.
 
     >>> table = Column("y", "number"), Column("v", "vector", 2), Column("7", "number")
     >>> layout = choose(table, Schema(), "a.parquet", labelled=True)
-    >>> hashes, spaces = column_hashes(table, layout, settled(table, layout, Schema()))
+    >>> hashes, spaces = column_hashes(table, layout, completed(table, layout, Schema()))
     >>> hashes[0] == name_hash("[0]", name_hash("v")), hashes[2], spaces
     (True, 7, b'vv7')
     """
@@ -225,15 +223,15 @@ def has_comma(text: str) -> bool:
     return _WITH_COMMA.fullmatch(text) is not None
 
 
-def doubt(where: str, column: str, texts: Sequence[str], others: tuple[int, int], remedy: str) -> str | None:
-    """A sentence if most values of a column that is read as names look like numbers; None if they do not.
+def column_warning(where: str, column: str, texts: Sequence[str], others: tuple[int, int], remedy: str) -> str | None:
+    """A message if most values of a column that is read as names look like numbers; None if they do not.
 
     `texts` are the first values that are no numbers, or are text; `others` is how many more of these there are, and
     how many numbers. In the remedy {option} becomes what CSV needs.
 
-    >>> doubt("a.csv", "price", ["$50.00", "$7", "free"], (0, 0), "read them as numbers with `{option}`")
+    >>> column_warning("a.csv", "price", ["$50.00", "$7", "free"], (0, 0), "read them as numbers with {option}")
     "a.csv, column 'price': 2 of the first 3 values look like numbers, as '$50.00' does, but the column is read as text,
-    each value a feature of its own; read them as numbers with `--number price`"
+    each value a feature of its own; read them as numbers with `numbers=['price']`"
     """
     if not texts:
         return None
@@ -248,11 +246,10 @@ def doubt(where: str, column: str, texts: Sequence[str], others: tuple[int, int]
     if 2 * seeming <= total or (marked is None and (odd is None or not numbers)):
         return None
     why = f"as {_shown(marked)} does, but" if marked is not None else f"but as {_shown(odd or '')} does not,"
-    name = shlex.quote(column)
-    option = f"--number {name}" + (" --decimal ," if pattern is _WITH_COMMA else "")
+    option = f"`numbers=[{column!r}]`" + (" and `decimal=','`" if pattern is _WITH_COMMA else "")
     return (
         f"{where}, column {column!r}: {seeming:,} of the first {total:,} values look like numbers, {why} the column is "
-        f"read as text, each value a feature of its own; {remedy.format(option=option, name=name)}"
+        f"read as text, each value a feature of its own; {remedy.format(option=option, name=repr(column))}"
     )
 
 
@@ -260,16 +257,18 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= _LONGEST else text[:_LONGEST] + "...")
 
 
-def missing(where: str, asked: str, names: Sequence[str], what: str, option: str) -> InvalidDataError:
+def missing(where: str, asked: str, names: Sequence[str], what: str, parameter: str) -> InvalidDataError:
     """There is no such column.
 
-    >>> print(missing("a.csv", "lable", ["label", "x"], "the label", "--label"))
-    a.csv has no column 'lable' (the label); did you mean 'label'? It has 'label', 'x': choose with --label
+    >>> print(missing("a.csv", "lable", ["label", "x"], "the label", "label"))
+    a.csv has no column 'lable' (the label); did you mean 'label'? It has 'label', 'x': choose with `label`
     """
     close = difflib.get_close_matches(asked[:_LONG_NAME], [name[:_LONG_NAME] for name in names[:_COMPARED]], 1)
     hint = f"; did you mean {close[0]!r}?" if close else "."
     there = f"It has {_listed(names)}"
-    return InvalidDataError(f"{where} has no column {_cut(asked)!r} ({_cut(what)}){hint} {there}: choose with {option}")
+    return InvalidDataError(
+        f"{where} has no column {_cut(asked)!r} ({_cut(what)}){hint} {there}: choose with `{parameter}`"
+    )
 
 
 def _label(names: Sequence[str], schema: Schema, where: str, labelled: bool) -> int | None:
@@ -278,18 +277,18 @@ def _label(names: Sequence[str], schema: Schema, where: str, labelled: bool) -> 
         asked = label_name(names)
         if asked is None and labelled:
             raise InvalidDataError(
-                f"{where}: which column is the label? It has {_listed(names)}: name one with --label COLUMN"
+                f"{where}: which column is the label? It has {_listed(names)}: name one with `label='COLUMN'`"
             )
     if asked is None:
         return None
     found = _find(asked, names, schema)
     if found is None and labelled:
-        raise missing(where, asked, names, "the label", "--label")
+        raise missing(where, asked, names, "the label", "label")
     return found
 
 
 def _find(asked: str, names: Sequence[str], schema: Schema) -> int | None:
-    """A column by its name; by its number from 1, or -1 for the last, unless the reading is settled."""
+    """A column by its name; by its number from 1, or -1 for the last, unless the schema is complete."""
     if asked in names:
         return names.index(asked)
     if schema.columns is None and re.fullmatch(r"-?[0-9]{1,9}", asked):
@@ -299,19 +298,19 @@ def _find(asked: str, names: Sequence[str], schema: Schema) -> int | None:
     return None
 
 
-def asked_columns(asked: Sequence[str], names: Sequence[str], schema: Schema, where: str, option: str) -> set[int]:
+def asked_columns(asked: Sequence[str], names: Sequence[str], schema: Schema, where: str, parameter: str) -> set[int]:
     """The columns of these names or numbers."""
     found = set()
     for one in asked:
         number = _find(one, names, schema)
         if number is None:
-            raise missing(where, one, names, f"{option} {one}", option)
+            raise missing(where, one, names, f"for {parameter}", parameter)
         found.add(number)
     return found
 
 
 def _features_named(columns: Sequence[Column], schema: Schema, where: str) -> tuple[Feature, ...]:
-    """The columns of the names in `reading.columns`; "v[0]", "v[1]", ... may be one vector called "v"."""
+    """The columns of the names in `schema.columns`; "v[0]", "v[1]", ... may be one vector called "v"."""
     numbers = {column.name: number for number, column in enumerate(columns)}
     wanted = list(schema.columns or ())
     alone, categories = set(wanted), set(schema.categorical)
@@ -326,7 +325,7 @@ def _features_named(columns: Sequence[Column], schema: Schema, where: str) -> tu
             while first + size < len(wanted) and wanted[first + size] == f"{name}[{size}]":
                 size += 1
         if name not in numbers:
-            raise missing(where, name, list(numbers), "a feature", "--ignore when you train")
+            raise missing(where, name, list(numbers), "a feature", "ignore")
         number = numbers[name]
         kind: Kind = "category" if name in categories else columns[number].kind
         learned: Kind = "category" if name in categories else "number" if name in alone else "vector"

@@ -1,22 +1,27 @@
-"""Where bytes come from: files, globs, folders, pipes and standard input; plain, gzip, zstd or bz2.
-
-Compression is told by the first bytes, never by the name.  Damage is reported when it is reached: whatever can be
-decompressed before it is handed out first.
-"""
+"""Where bytes come from: files, patterns, folders, pipes and standard input; plain, gzip, zstd or bz2."""
 
 import glob
 import io
 import os
+import shutil
 import stat
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Final
+from weakref import WeakKeyDictionary, finalize
 
-from massart.data.formats.detect import detect_format, format_of_name, suffix_of
+from massart.data.formats import detect_format, format_of_name, suffix_of
 from massart.data.io.stream import Stored, Stream
 from massart.errors import InvalidDataError, InvalidParameterError
 
-__all__ = ["Source", "Stream", "find_sources"]
+__all__ = ["Paths", "Seekable", "Source", "Stream", "find_sources", "seekable"]
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+_COPY: Final = 1 << 20  # bytes that are unpacked at a time
 
 
 class Source:
@@ -129,13 +134,13 @@ class Source:
             raise _unreadable(self.name, error) from None
 
 
-def find_sources(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> tuple[Source, ...]:
+def find_sources(paths: Paths) -> tuple[Source, ...]:
     """Files, "-" for standard input, patterns with * ? [] or ** (sorted), folders of data files of one format.
 
     A file that a folder or a pattern leads to by several names, as links do, is taken once, by the first of them; one
     that two of the paths lead to is refused. In a folder, and in the folders inside it, names that begin with . or _
-    are left out, as Spark and Hive do, and so are files whose names are not those of data; if no name tells a format,
-    files without a suffix, .txt and .dat are taken.
+    are left out, as Spark and Hive do, and so are files without a known suffix; if no file has
+    one, files without any suffix, .txt and .dat are taken.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -154,7 +159,7 @@ def find_sources(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
 
 
 def _each_once(given: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """The files that the paths lead to, told apart by device and inode."""
+    """The files that the paths lead to, identified by device and inode."""
     names: dict[tuple[int, int], str] = {}  # of the files of the paths before
     found: list[str] = []
     for one in given:
@@ -170,9 +175,7 @@ def _each_once(given: Sequence[str | os.PathLike[str]]) -> list[str]:
             file = about.st_dev, about.st_ino
             if file in names:
                 same = f"{path} is named twice" if names[file] == path else f"{names[file]} and {path} are one file"
-                raise InvalidDataError(
-                    f"{same}: name it once, as each file is read once; --passes N goes over the data several times"
-                )
+                raise InvalidDataError(f"{same}: name it once; training with `passes=N` reads it several times")
             if own.setdefault(file, path) == path:
                 found.append(path)
         names |= own
@@ -237,18 +240,18 @@ def _inside(folder: str) -> list[str]:
         folders[:] = [name for name in folders if not _hidden(name)]
         files += [os.path.join(place, name) for name in names if not _hidden(name)]
     files = sorted((path for path in files if Path(path).is_file()), key=lambda path: Path(path).parts)
-    told = {path: format_of_name(path) for path in files}
-    telling = {path: kind for path, kind in told.items() if kind is not None} or {
+    named = {path: format_of_name(path) for path in files}
+    chosen = {path: kind for path, kind in named.items() if kind is not None} or {
         path: detect_format(Source(path))
         for path in files
         if suffix_of(path) in ("", ".txt", ".dat") and Path(path).stat().st_size
     }
-    kinds = sorted(set(telling.values()))
+    kinds = sorted(set(chosen.values()))
     if not kinds:
         raise InvalidDataError(f"{folder} is a folder without data files")
     if len(kinds) > 1:
         raise InvalidDataError(f"{folder} holds files of several formats ({', '.join(kinds)}): name those of one")
-    return list(telling)
+    return list(chosen)
 
 
 def _hidden(name: str) -> bool:
@@ -277,3 +280,66 @@ def _unreadable(name: str, error: OSError) -> InvalidDataError:
     if isinstance(error, PermissionError):
         return InvalidDataError(f"{name} may not be read: change its permissions, or who reads it")
     return InvalidDataError(f"{name} cannot be read: {error.strerror or error}")
+
+
+# A pipe gives its bytes once, and both detection and reading need them: they stay while the source does.
+_unpacked: "WeakKeyDictionary[Source, tuple[IO[bytes], Stream]]" = WeakKeyDictionary()
+
+
+class Seekable:
+    """The bytes of a source, at any place: a regular file has a `path`, and everything has a `file`."""
+
+    def __init__(self, source: Source, file: IO[bytes], stream: Stream, *, plain: bool) -> None:
+        self.path = source.path if plain else None
+        self.file = file
+        self.size = file.seek(0, os.SEEK_END)
+        self._stream = stream
+
+    def report(self, fraction: float) -> None:
+        """Say how much was read, for `Source.fraction`, which sees only what passes through the source."""
+        stored = self._stream.stored
+        if stored.size is not None:
+            stored.taken = int(stored.size * min(1.0, fraction))
+
+
+@contextmanager
+def seekable(source: Source) -> Iterator[Seekable]:
+    """Open a source for reading at any place.
+
+    >>> import gzip
+    >>> with tempfile.NamedTemporaryFile(suffix=".gz") as packed:
+    ...     _ = packed.write(gzip.compress(b"0123456789")), packed.flush()
+    ...     with seekable(Source(packed.name)) as opened:
+    ...         opened.file.seek(7), opened.file.read()
+    (7, b'789')
+    """
+    if source in _unpacked:
+        file, stream = _unpacked[source]
+        yield Seekable(source, file, stream, plain=False)
+        return
+    with source.stream() as stream:
+        if stream.compression is None and stream.stored.size is not None and source.path is not None:
+            with source.path.open("rb") as file:
+                yield Seekable(source, file, stream, plain=True)
+            return
+        file = _unpack(source, stream)
+        _unpacked[source] = file, stream
+        finalize(source, file.close)
+    yield Seekable(source, file, stream, plain=False)
+
+
+def _unpack(source: Source, stream: Stream) -> IO[bytes]:
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the source that it belongs to
+    try:
+        shutil.copyfileobj(stream, file, _COPY)
+        file.flush()
+    except OSError as error:
+        file.close()
+        raise InvalidDataError(
+            f"{source.name} cannot be unpacked to {tempfile.gettempdir()}: {error.strerror or error}; "
+            "point TMPDIR at a folder with more room"
+        ) from None
+    except BaseException:
+        file.close()
+        raise
+    return file

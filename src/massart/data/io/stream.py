@@ -1,22 +1,49 @@
-"""The bytes of a file as they are stored and, decompressed, as they are read.
+"""The bytes of a file as they are stored and, decompressed, as they are read: plain, gzip, zstd or bz2.
 
-Damage is reported when it is reached: whatever can be decompressed before it is handed out first.
+Compression is recognised by the first bytes. Damage is reported when it is reached: all but the last 64 kB of what
+can be decompressed before it are handed out first.
 """
 
+import bz2
+import importlib
 import io
+import re
 import select
+import zlib
+from collections.abc import Iterator
 from typing import Any, Final
 
-from massart.data.io.compression import Damage, compression_of, decompressed, may_be_compressed
 from massart.errors import InvalidDataError, MassartError
 
-__all__ = ["Stored", "Stream"]
+__all__ = ["MissingZstandardError", "Stored", "Stream", "decompressed", "zstandard_module"]
 
+_INPUT: Final = 1 << 16  # compressed bytes that are read at once
+_OUTPUT: Final = 1 << 16  # decompressed bytes that are made at once; zlib loses those of the call that meets damage
+_BZ2_OUTPUT: Final = 1 << 12  # smaller, since bz2 is slower
+_BZ2_STARTS: Final = (bytes.fromhex("314159265359"), bytes.fromhex("177245385090"))  # a block; the end of no blocks
+_ZSTD_MAGIC: Final = 0xFD2FB528
+_ZSTD_SKIPPABLE: Final = 0x184D2A50  # and the fifteen numbers after it
 _SKIPPED: Final = 1 << 20  # bytes that are read and thrown away at once
 
 
+class MissingZstandardError(MassartError, ImportError):
+    """The package zstandard is not installed."""
+
+
+class _Damage(Exception):  # noqa: N818 - `Stream` makes an error of it, which knows the name
+    """Compressed data that cannot be read on: near which byte and why; without arguments, it is cut off."""
+
+
+def zstandard_module(use: str) -> Any:
+    """The package zstandard, which is needed to `use` zstd files."""
+    try:
+        return importlib.import_module("zstandard")
+    except ImportError:
+        raise MissingZstandardError(f'zstandard is needed to {use} zstd files: pip install "massart[files]"') from None
+
+
 class Stored:
-    """Bytes as they are stored, counted; what goes wrong becomes a sentence."""
+    """Bytes as they are stored, counted; an operating system error becomes a message."""
 
     def __init__(self, name: str, file: Any, size: int | None, *, closes: bool = True) -> None:
         self.name = name
@@ -91,7 +118,7 @@ class Stored:
         self._lead, self.taken = b"", offset
 
     def close(self) -> None:
-        """Close the file, unless it is somebody else's."""
+        """Close the file, unless it belongs to another."""
         if self._closes:
             self._file.close()
 
@@ -106,10 +133,10 @@ class Stream(io.RawIOBase):
         self.stored = stored
         start = b""
         # No more than needed: a pipe may bring the next row only when the first one has been answered.
-        while len(start) < 10 and may_be_compressed(start) and (more := stored.some()):
+        while len(start) < 10 and _may_be_compressed(start) and (more := stored.some()):
             start += more
         stored.unread(start)
-        self.compression = compression_of(start)
+        self.compression = _compression_of(start)
         self._pieces = decompressed(self.compression, stored) if self.compression else None
         self._piece = memoryview(b"")  # decompressed, not yet handed out
         self._made = 0  # decompressed bytes so far
@@ -143,7 +170,7 @@ class Stream(io.RawIOBase):
             while not self._piece and (piece := next(self._pieces, None)) is not None:
                 self._piece = memoryview(piece)
                 self._made += len(piece)
-        except Damage as damage:
+        except _Damage as damage:
             what = f"cut off at byte {self.stored.taken:,}"
             if damage.args:
                 what = f"damaged near byte {damage.args[0]:,} ({damage.args[1]})"
@@ -185,5 +212,129 @@ class Stream(io.RawIOBase):
 
 def _too_short(name: str, size: int, offset: int) -> InvalidDataError:
     return InvalidDataError(
-        f"{name} ends after {size:,} bytes, but reading was to go on at byte {offset:,}: is it still the same file?"
+        f"{name} ends after {size:,} bytes, but reading was to continue at byte {offset:,}: is it still the same file?"
     )
+
+
+def _compression_of(start: bytes) -> str | None:
+    """What the first ten bytes say: gzip, zstd, bz2, or None."""
+    if start[:2] == b"\x1f\x8b":
+        return "gzip"
+    number = int.from_bytes(start[:4], "little")
+    if len(start) >= 4 and (number == _ZSTD_MAGIC or number & 0xFFFFFFF0 == _ZSTD_SKIPPABLE):
+        return "zstd"
+    if re.match(rb"BZh[1-9]", start) and any(magic.startswith(start[4:10]) for magic in _BZ2_STARTS):
+        return "bz2"
+    return None
+
+
+def _may_be_compressed(start: bytes) -> bool:
+    """Whether more bytes are needed to know: fewer than ten that a compressed file may begin with."""
+    skippable = len(start) > 0 and start[0] & 0xF0 == _ZSTD_SKIPPABLE & 0xF0
+    magics = (b"\x1f\x8b", _ZSTD_MAGIC.to_bytes(4, "little"), b"BZh", start[:1] + b"\x2a\x4d\x18" if skippable else b"")
+    return any(magic and magic.startswith(start[: len(magic)]) for magic in magics)
+
+
+def decompressed(compression: str, stored: Stored) -> Iterator[bytes]:
+    """The data in pieces, up to its end or to `_Damage`."""
+    return {"gzip": _gunzip, "bz2": _bunzip, "zstd": _unzstd}[compression](stored)
+
+
+def _gunzip(stored: Stored) -> Iterator[bytes]:
+    data = stored.read(_INPUT)
+    while data:
+        inflater = zlib.decompressobj(wbits=31)
+        while not inflater.eof:
+            try:
+                yield inflater.decompress(data, _OUTPUT)
+            except zlib.error as error:
+                raise _Damage(stored.taken - len(data), _reason(error)) from None
+            data = inflater.unconsumed_tail
+            if not (data or inflater.eof):
+                data = stored.read(_INPUT)
+                if not data:
+                    yield inflater.flush()
+                    raise _Damage
+        data = _after_padding(inflater.unused_data, stored)
+
+
+def _after_padding(data: bytes, stored: Stored) -> bytes:
+    """What follows the end of a compressed stream; zeros that fill up a block of a tape or disk are nothing."""
+    while not (data := data.lstrip(b"\0")):
+        if not (data := stored.read(_INPUT)):
+            break
+    return data
+
+
+def _reason(error: Exception) -> str:
+    """The last part of what a library says, as in "Error -3 while decompressing data: invalid block type"."""
+    return str(error).rpartition(": ")[2]
+
+
+def _bunzip(stored: Stored) -> Iterator[bytes]:
+    data = stored.read(_INPUT)
+    while data:
+        unzipper = bz2.BZ2Decompressor()
+        while not unzipper.eof:
+            try:
+                yield unzipper.decompress(data, _BZ2_OUTPUT)
+            except OSError as error:
+                raise _Damage(stored.taken - len(data), _reason(error)) from None
+            data = b""
+            if unzipper.needs_input and not unzipper.eof:
+                data = stored.read(_INPUT)
+                if not data:
+                    raise _Damage
+        data = _after_padding(unzipper.unused_data, stored)
+
+
+def _unzstd(stored: Stored) -> Iterator[bytes]:
+    zstandard = zstandard_module("read")
+    while stored.peek(1):
+        unzipper = zstandard.ZstdDecompressor().decompressobj()
+        for part in _zstd_frame(stored):
+            try:
+                yield unzipper.decompress(part)
+            except zstandard.ZstdError as error:
+                raise _Damage(stored.taken - len(part), _reason(error)) from None
+
+
+def _zstd_frame(stored: Stored) -> Iterator[bytes]:
+    """One frame in parts of at most one block, so that no part decompresses to more than 128 KB.
+
+    The package's own reader takes a frame that is cut off for a whole one, and its decompressor has no limit.
+
+    RFC 8878, section 3.1: a magic number, a header, blocks with three bytes of header each, perhaps a checksum.
+    """
+
+    def exactly(size: int) -> bytes:
+        data = stored.read(size)
+        if len(data) < size:
+            stored.read(1)  # raises if it is an error that ended the data
+            raise _Damage
+        return data
+
+    start = exactly(4)
+    magic = int.from_bytes(start, "little")
+    if magic & 0xFFFFFFF0 == _ZSTD_SKIPPABLE:
+        left = int.from_bytes(exactly(4), "little")
+        while left:
+            left -= len(exactly(min(left, _INPUT)))
+        return
+    if magic != _ZSTD_MAGIC:
+        raise _Damage(stored.taken - 4, "no zstd frame begins here")
+    descriptor = exactly(1)
+    flags = descriptor[0]
+    single = flags >> 5 & 1  # a single segment has no window descriptor
+    size = (1 - single) + (0, 1, 2, 4)[flags & 3] + (single, 2, 4, 8)[flags >> 6]
+    yield start + descriptor + exactly(size)
+    last = 0
+    while not last:
+        header = exactly(3)
+        number = int.from_bytes(header, "little")
+        last, kind, length = number & 1, number >> 1 & 3, number >> 3
+        if kind == 3 or length > 1 << 17:
+            raise _Damage(stored.taken - 3, "no block begins here")
+        yield header + exactly(1 if kind == 1 else length)
+    if flags & 4:
+        yield exactly(4)

@@ -103,7 +103,9 @@ class _WithExcess(BatchHalfspace):
 
     iterations: int
 
-    def __init__(self, noise_rate: float, excess: float, *, iterations: int, random_state: Any) -> None:
+    def __init__(
+        self, noise_rate: float, excess: float = 0.05, *, iterations: int = 300, random_state: Any = None
+    ) -> None:
         self.noise_rate = noise_rate
         self.excess = excess
         self.iterations = iterations
@@ -152,11 +154,6 @@ class DGT19(_WithExcess):
 
     rules_: NDArray[np.float64]
     thresholds_: Vector
-
-    def __init__(
-        self, noise_rate: float, excess: float = 0.05, *, iterations: int = 300, random_state: Any = None
-    ) -> None:
-        super().__init__(noise_rate, excess, iterations=iterations, random_state=random_state)
 
     def _fit(self, sample: Sample, rng: np.random.RandomState) -> None:
         finding, judging = split(sample, 0.5, rng)

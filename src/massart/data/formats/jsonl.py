@@ -1,4 +1,4 @@
-"""JSON lines: one object on each line, its fields hashed as `massart.data.formats.jsonl_features` says."""
+"""JSON lines: one object on each line, its fields hashed as `massart.data.hashing` says."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -10,10 +10,11 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from massart.data.chunk import Chunk, Position, RowError
-from massart.data.formats.jsonl_features import TOO_DEEP, FeatureHasher, Pairs, WrongValueError
+from massart.data.formats import Format
+from massart.data.formats.labels import UNKNOWN, Labels, as_bytes, as_text, with_labels
 from massart.data.formats.table_chunks import is_importance
-from massart.data.formats.table_columns import doubt, label_name, missing
-from massart.data.formats.table_labels import UNKNOWN, Labels, as_bytes, as_text, with_labels
+from massart.data.formats.table_columns import column_warning, label_name, missing
+from massart.data.hashing import TOO_DEEP, FeatureError, FeatureHasher, Pairs
 from massart.data.io.blocks import Block, blocks
 from massart.data.io.prefetch import in_order
 from massart.data.io.sources import Source
@@ -22,70 +23,83 @@ from massart.data.schema import BITS, Schema
 from massart.errors import InvalidDataError
 from massart.kernels.parsing import row_errors as codes
 
-__all__ = ["chunks", "doubts", "parse_line", "settle"]
+__all__ = ["JsonlFormat", "parse_line"]
 
 _BLOCK: Final = 1 << 19  # bytes of text in a chunk
 _HEAD: Final = 1 << 20  # bytes that are looked at
 _HEAD_LINES: Final = 1000  # and lines, if both labels are among them
 _DEPTH: Final = 3  # objects inside one another that are looked into for numbers
-_REMEDY: Final = "write JSON numbers, or pass `--categorical {name}` if they are names"
+_REMEDY: Final = "write JSON numbers, or pass `categorical=[{name}]` if they are names"
 _NO_WEIGHT: Final = np.empty(0)
 _SHOWN: Final = 100  # characters of a name in a message
 _LONG: Final = 256  # characters of a label that is not remembered, and of which no more is shown
 
 
-def settle(source: Source, schema: Schema, *, labelled: bool = True) -> Schema:
-    r"""The reading with the label's field, and the two labels if they are text; fields are always hashed.
+class JsonlFormat(Format):
+    """JSON lines."""
 
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
-    ...     _ = file.write(b'{"y": "no", "7": 2.5}\n{"y": "yes"}\n{"y": "ye\n'), file.flush()
-    ...     schema = settle(Source(file.name), Schema(format="jsonl"))
-    ...     (chunk,) = chunks(Source(file.name), schema, Position())
-    >>> schema.labels, schema.bits, [part.tolist() for part in chunk.rows], len(chunk.errors)
-    (('no', 'yes'), 18, [[2.5], [7], [0, 1, 1]], 1)
-    """
-    if schema.bits is None:
-        if schema.columns is not None or schema.features is not None:
-            raise InvalidDataError(
-                f"{source.name}: fields of JSON are hashed, but columns were counted; give bits, with -b {BITS}, say"
-            )
-        schema = replace(schema, bits=BITS)
-    if not labelled:
-        return schema
-    names: dict[str, None] = {}
-    found: set[Any] = set()
-    lines = 0
-    for pairs in _head(source):
-        fields = dict(pairs)
-        names.update(dict.fromkeys(fields))
-        label = schema.label or label_name(names)
-        value = fields.get(label) if label is not None else None
-        found.add(value if isinstance(value, str | int | float) else None)
-        lines += 1
-        if lines >= _HEAD_LINES and len(found - {None}) > 1:
-            break
-    if schema.label is None:
-        label = label_name(names)
-        if label is None and (lines or source.head(1)):
-            listed = ", ".join(repr(name[:_SHOWN]) for name in list(names)[:12]) or "none that could be read"
-            raise InvalidDataError(
-                f"{source.name}: which field is the label? The first lines have {listed}: name one with --label FIELD"
-            )
-        schema = replace(schema, label=label)
-    elif lines and schema.label not in names:
-        raise missing(source.name, schema.label, list(names), "the label", "--label")
-    return with_labels(schema, found, source.name)
+    def complete(self, source: Source, schema: Schema) -> Schema:
+        r"""The schema with the label's field, and the two labels if they are text; fields are always hashed.
 
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+        ...     _ = file.write(b'{"y": "no", "7": 2.5}\n{"y": "yes"}\n{"y": "ye\n'), file.flush()
+        ...     schema = JsonlFormat().complete(Source(file.name), Schema(format="jsonl"))
+        ...     (chunk,) = JsonlFormat().chunks(Source(file.name), schema, Position())
+        >>> schema.labels, schema.bits, [part.tolist() for part in chunk.rows], len(chunk.errors)
+        (('no', 'yes'), 18, [[2.5], [7], [0, 1, 1]], 1)
+        """
+        if schema.bits is None:
+            if schema.columns is not None or schema.features is not None:
+                raise InvalidDataError(
+                    f"{source.name}: fields of JSON are hashed, but columns were counted; pass `bits={BITS}`"
+                )
+            schema = replace(schema, bits=BITS)
+        if not self.labelled:
+            return schema
+        names: dict[str, None] = {}
+        found: set[Any] = set()
+        lines = 0
+        for pairs in _head(source):
+            fields = dict(pairs)
+            names.update(dict.fromkeys(fields))
+            label = schema.label or label_name(names)
+            value = fields.get(label) if label is not None else None
+            found.add(value if isinstance(value, str | int | float) else None)
+            lines += 1
+            if lines >= _HEAD_LINES and len(found - {None}) > 1:
+                break
+        if schema.label is None:
+            label = label_name(names)
+            if label is None and (lines or source.head(1)):
+                listed = ", ".join(repr(name[:_SHOWN]) for name in list(names)[:12]) or "none that could be read"
+                raise InvalidDataError(
+                    f"{source.name}: which field is the label? The first lines have {listed}: "
+                    "name one with `label='FIELD'`"
+                )
+            schema = replace(schema, label=label)
+        elif lines and schema.label not in names:
+            raise missing(source.name, schema.label, list(names), "the label", "label")
+        return with_labels(schema, found, source.name)
 
-def doubts(source: Source, schema: Schema, asked: Sequence[str]) -> list[str]:
-    """What is to be said of fields, but those asked for, whose texts look like numbers."""
-    texts: dict[str, list[str]] = {}
-    for pairs in islice(_head(source), _HEAD_LINES):
-        _add_texts(texts, pairs, "")
-    other = {*asked, *schema.ignore, schema.label, schema.weight}
-    found = [doubt(source.name, name, own, (0, 0), _REMEDY) for name, own in texts.items() if name not in other]
-    return [words for words in found if words is not None]
+    def chunks(self, source: Source, schema: Schema, start: Position) -> Iterator[Chunk]:
+        """The rows of a file from a position on, half a megabyte of text at a time.
+
+        One thread parses, however many there are: Python's JSON does not run in parallel.
+        """
+        parser = _Parser(source.name, schema, labelled=self.labelled)
+        return in_order(parser.chunk, blocks(source, start, _BLOCK), min(self.workers, 1))
+
+    def column_warnings(self, source: Source, schema: Schema, asked: Sequence[str]) -> list[str]:
+        """Messages about fields, other than those asked for, whose texts look like numbers."""
+        texts: dict[str, list[str]] = {}
+        for pairs in islice(_head(source), _HEAD_LINES):
+            _add_texts(texts, pairs, "")
+        other = {*asked, *schema.ignore, schema.label, schema.weight}
+        found = [
+            column_warning(source.name, name, own, (0, 0), _REMEDY) for name, own in texts.items() if name not in other
+        ]
+        return [message for message in found if message is not None]
 
 
 def _add_texts(texts: dict[str, list[str]], pairs: Pairs, space: str) -> None:
@@ -97,37 +111,20 @@ def _add_texts(texts: dict[str, list[str]], pairs: Pairs, space: str) -> None:
             _add_texts(texts, value, f"{space}{name}.")
 
 
-def chunks(
-    source: Source,
-    schema: Schema,
-    start: Position,
-    *,
-    workers: int = 2,
-    tags: bool = False,
-    labelled: bool = True,
-) -> Iterator[Chunk]:
-    """The rows of a file from a position on, half a megabyte of text at a time.
-
-    One thread parses, however many there are: Python's JSON does not run beside itself.
-    """
-    parser = _Parser(source.name, schema, labelled=labelled)
-    return in_order(parser.chunk, blocks(source, start, _BLOCK), min(workers, 1))
-
-
 class _Line(Exception):  # noqa: N818 - it never leaves this file
-    """What is wrong with a line: column, words, and the label if it is that."""
+    """What is wrong with a line: column, message, and the label if it is that."""
 
 
 def _refuse(constant: str) -> NoReturn:
     raise _Line(0, f"{constant!r} is not finite; leave the feature out where its value is unknown")
 
 
-# Tuples of pairs keep fields that stand twice, and tell objects from arrays.
+# Tuples of pairs keep fields that stand twice, and differ from arrays.
 _decode = json.JSONDecoder(object_pairs_hook=tuple, parse_constant=_refuse).decode
 
 
 def parse_line(line: bytes) -> Pairs:
-    """The fields of an object; raises with the column, from 1, and words."""
+    """The fields of an object; raises with the column, from 1, and a message."""
     try:
         text = line.decode()
         value = _decode(text)
@@ -169,7 +166,7 @@ class _Parser:
                 pairs = parse_line(line.removesuffix(b"\r"))
                 sign, importance = self._label(pairs), self._weight(pairs)
                 row = self._features.row(pairs, self._other)
-            except (_Line, WrongValueError) as wrong:
+            except (_Line, FeatureError) as wrong:
                 errors.append(RowError(self._where, number, *wrong.args))
                 continue
             data.extend(row.values.values())
@@ -204,7 +201,7 @@ class _Parser:
             return sign
         if not self._labelled:
             return 0
-        words = "the label must be a number or a text" if whole else self._labels.words(value)
+        words = "the label must be a number or a text" if whole else self._labels.message(value)
         raise _Line(self._schema.label or 0, words, None if sign == 0 else "..." if whole else as_text(value)[:_LONG])
 
     def _weight(self, pairs: Pairs) -> float:

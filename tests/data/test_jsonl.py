@@ -12,13 +12,22 @@ from hypothesis import strategies as st
 from table_files import hashed, mixed_rows, mixed_table, read_all, write_lines, write_table
 
 from massart.data.chunk import Position
-from massart.data.formats import arrow_format, jsonl_format
-from massart.data.formats.jsonl_format import chunks, settle
+from massart.data.formats import jsonl as jsonl_format
+from massart.data.formats.arrow import ArrowFormat
+from massart.data.formats.jsonl import JsonlFormat
+from massart.data.hashing import name_hash
 from massart.data.io.blocks import Block
 from massart.data.io.sources import Source
-from massart.data.names import name_hash
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError
+
+
+def settle(source, schema, **options):
+    return JsonlFormat(**options).complete(source, schema)
+
+
+def chunks(source, schema, start, **options):
+    return JsonlFormat(**options).chunks(source, schema, start)
 
 
 def column(name, space=None, value=None):
@@ -87,7 +96,7 @@ def test_what_is_remembered_of_names_is_right_in_every_place(tmp_path):
     (tmp_path / "a.jsonl").write_text(3 * text)
     source = Source(tmp_path / "a.jsonl")
     schema = settle(source, Schema(ignore=("id",), categorical=("code",)))
-    rows, y, *_ = read_all(jsonl_format, source, schema)
+    rows, y, *_ = read_all(JsonlFormat, source, schema)
     wanted = {column(name, "u"): value for name, value in row["u"].items()}
     wanted |= {column("code", value="3"): 1.0, column("b"): 1.0, column("a"): 2.0}
     assert [list(row.items()) for row in rows] == 3 * [list(wanted.items())]
@@ -98,8 +107,8 @@ def test_the_same_rows_as_in_parquet(tmp_path):
     rows = mixed_rows(300)
     mine, theirs = write_lines(rows, tmp_path / "a.jsonl"), write_table(mixed_table(rows), tmp_path / "a.parquet")
     schema = settle(mine, Schema())
-    found = read_all(jsonl_format, mine, schema)
-    other = read_all(arrow_format, theirs, arrow_format.settle(theirs, Schema()))
+    found = read_all(JsonlFormat, mine, schema)
+    other = read_all(ArrowFormat, theirs, ArrowFormat().complete(theirs, Schema()))
     assert [list(row.items()) for row in found[0]] == [list(row.items()) for row in other[0]]
     assert found[1:4] == other[1:4]
     wanted = [hashed({name: value for name, value in row.items() if name != "y"}) for row in rows]
@@ -168,7 +177,7 @@ def test_flaws(tmp_path):
         lines += [line[:-1] + b', "w": 1}' if line[-1:] == b"}" and b'"w"' not in line else line, b" ", good]
     (tmp_path / "a.jsonl").write_bytes(b"\r\n".join(lines))
     source = Source(tmp_path / "a.jsonl")
-    rows, y, weight, numbers, errors, ends = read_all(jsonl_format, source, Schema(label="y", weight="w", bits=18))
+    rows, y, weight, numbers, errors, ends = read_all(JsonlFormat, source, Schema(label="y", weight="w", bits=18))
     assert numbers == list(range(1, len(lines) + 1, 3))
     assert (rows, y, weight) == ([{column("a"): 1.0}] * len(rows), [1] * len(rows), [2.5] * len(rows))
     assert [error.line for error in errors] == list(range(2, len(lines) + 1, 3))
@@ -193,7 +202,7 @@ def test_prediction_needs_no_label(tmp_path):
     source = write_lines(rows, tmp_path / "a.jsonl")
     schema = Schema(label="y", bits=18)
     assert settle(source, schema, labelled=False) == schema
-    found, y, *_, errors, _ = read_all(jsonl_format, source, schema, labelled=False)
+    found, y, *_, errors, _ = read_all(JsonlFormat, source, schema, labelled=False)
     assert y == [1, 0, 0, 0]
     assert [row[column("a")] for row in found] == [1, 2, 3, 4]
     assert errors == []
@@ -213,7 +222,7 @@ def test_labels(tmp_path, labels, asked, wanted):
     source = write_lines([{"Target": label, "a": 1} for label in labels], tmp_path / "a.jsonl")
     schema = settle(source, Schema(labels=asked))
     assert schema.label == "Target"
-    assert read_all(jsonl_format, source, schema)[1] == wanted
+    assert read_all(JsonlFormat, source, schema)[1] == wanted
 
 
 def test_settling(tmp_path):
@@ -223,18 +232,18 @@ def test_settling(tmp_path):
     assert settle(source, Schema(label="b", bits=5)).bits == 5
     with pytest.raises(InvalidDataError, match=r"no column 'labels' .*did you mean 'label'"):
         settle(source, Schema(label="labels"))
-    with pytest.raises(InvalidDataError, match=r"which field is the label.*'a'.*--label"):
+    with pytest.raises(InvalidDataError, match=r"which field is the label.*'a'.*`label="):
         settle(write_lines([{"a": 1}], tmp_path / "b.jsonl"), Schema())
     (tmp_path / "b.jsonl").write_text("x,y\n1,2\n")
     with pytest.raises(InvalidDataError, match=r"which field is the label.*none that could be read"):
         settle(Source(tmp_path / "b.jsonl"), Schema())
-    with pytest.raises(InvalidDataError, match=r"3 \('a', 'b', 'c'\).*--labels"):
+    with pytest.raises(InvalidDataError, match=r"3 \('a', 'b', 'c'\).*`labels="):
         settle(write_lines([{"y": one} for one in "abc"], tmp_path / "b.jsonl"), Schema())
     with pytest.raises(InvalidDataError, match="columns were counted"):
         settle(source, Schema(columns=("a",), features=1), labelled=False)
     (tmp_path / "empty.jsonl").write_bytes(b"")
     empty = Source(tmp_path / "empty.jsonl")
-    assert read_all(jsonl_format, empty, settle(empty, Schema()))[0] == []
+    assert read_all(JsonlFormat, empty, settle(empty, Schema()))[0] == []
 
 
 def test_labels_are_found_in_a_file_that_is_sorted(tmp_path):
@@ -253,12 +262,12 @@ def test_reading_goes_on_from_the_end_of_any_chunk(tmp_path, monkeypatch, name):
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     source = Source(tmp_path / name)
     schema = settle(source, Schema())
-    whole = read_all(jsonl_format, source, schema, Position(4), workers=0)
+    whole = read_all(JsonlFormat, source, schema, Position(4), workers=0)
     assert len(whole[0]) == 98
     assert len(whole[-1]) > 5
     for end in whole[-1]:
         assert end.source == 4
-        rest = read_all(jsonl_format, source, schema, end)
+        rest = read_all(JsonlFormat, source, schema, end)
         for mine, other in zip(rest[:4], whole[:4], strict=True):
             assert mine == other[len(other) - len(mine) :]
         assert rest[3] == [line for line in whole[3] if line > end.line]
@@ -273,7 +282,7 @@ def test_a_pipe_can_be_looked_at_and_then_read(tmp_path):
     writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(content,))
     writer.start()
     source = Source(tmp_path / "pipe")
-    assert len(read_all(jsonl_format, source, settle(source, Schema()))[0]) == 50
+    assert len(read_all(JsonlFormat, source, settle(source, Schema()))[0]) == 50
     writer.join()
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from massart.data.row_errors import label_error
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError
 
@@ -104,18 +105,17 @@ class Labels:
             y[rest] = np.where(np.isnan(values[rest]), 0, UNKNOWN)
         return y
 
-    def words(self, value: Any) -> str:
+    def message(self, value: Any) -> str:
         """What is wrong with a label that is UNKNOWN or missing."""
         if self.of_value(value) == 0:
             return "the label is missing"
         text = as_text(value)
         shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
-        may = "-1 or 0, and 1" if self._texts is None else " or ".join(map(repr, self._texts))
-        return f"label {shown} is not one of two: it may be {may}; name others with --labels NEGATIVE,POSITIVE"
+        return label_error(shown, self._texts)
 
 
 def with_labels(schema: Schema, found: Iterable[Any], where: str) -> Schema:
-    """The reading with the two labels that were `found` in the head of a file; -1 or 0, and 1 need not be named.
+    """The schema with the two labels that were `found` in the head of a file; -1 or 0, and 1 need not be named.
 
     Of two words the first in alphabetical order is the negative one, of two numbers the smaller.
 
@@ -146,5 +146,5 @@ def _not_two(texts: Sequence[str], where: str) -> InvalidDataError:
     shown = ", ".join(repr(text[:_SHOWN]) for text in texts[:_LISTED]) + (", ..." if len(texts) > _LISTED else "")
     return InvalidDataError(
         f"{where}: the labels must be two, but its first rows have {len(texts)} ({shown}): "
-        "say which mean -1 and +1 with --labels NEGATIVE,POSITIVE; rows with others are left out"
+        "say which mean -1 and +1 with `labels=('NEGATIVE', 'POSITIVE')`; rows with others are left out"
     )

@@ -4,10 +4,19 @@ import pytest
 from csv_cases import file_maker, hashed, rows_of
 
 from massart.data.chunk import Position
-from massart.data.formats.csv_format import chunks, settle
-from massart.data.names import name_hash
+from massart.data.formats.csv import CsvFormat
+from massart.data.hashing import name_hash
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError
+
+
+def settle(source, schema, **options):
+    return CsvFormat(**options).complete(source, schema)
+
+
+def chunks(source, schema, start, **options):
+    return CsvFormat(**options).chunks(source, schema, start)
+
 
 CSV = Schema(format="csv")
 
@@ -88,7 +97,7 @@ def test_the_label_column(source, text, asked, label):
 
 def test_a_label_column_that_is_not_there(source):
     given = source("age,size,town\n1,2,3\n")
-    with pytest.raises(InvalidDataError, match=r"'age', 'size', 'town'.*--label"):
+    with pytest.raises(InvalidDataError, match=r"'age', 'size', 'town'.*`label="):
         settle(given, CSV)
     with pytest.raises(InvalidDataError, match=r"no column 'twon' .*did you mean 'town'"):
         settle(given, Schema(format="csv", label="twon"))
@@ -110,7 +119,7 @@ def test_kinds_of_columns(source):
     assert (found.categorical, found.bits) == ((), 18)
     with pytest.raises(InvalidDataError, match="no column is left"):
         settle(source("y\n1\n0\n"), CSV)
-    with pytest.raises(InvalidDataError, match="4 columns of features, more than 3"):
+    with pytest.raises(InvalidDataError, match="4 columns of features, more than `features=3`"):
         settle(source("y,a,b,c,d\n1,2,3,4,5\n"), Schema(format="csv", features=3))
     assert settle(source("y,a,b,c,d\n1,2,3,x,5\n"), Schema(format="csv", features=3)).bits == 18
 
@@ -119,7 +128,7 @@ def test_text_labels(source):
     assert settle(source("a,y\n1,spam\n2,ham\n3,NA\n"), CSV).labels == ("ham", "spam")
     assert settle(source("a,y\n1,+\n2,-\n3,?\n"), CSV).labels == ("+", "-")
     assert settle(source("a,y\n1,0\n2,1\n3,-\n"), CSV).labels is None
-    with pytest.raises(InvalidDataError, match=r"have 3 .*--labels NEGATIVE,POSITIVE"):
+    with pytest.raises(InvalidDataError, match=r"have 3 .*`labels=\('NEGATIVE', 'POSITIVE'\)`"):
         settle(source("a,y\n1,spam\n2,ham\n3,eggs\n"), CSV)
     assert settle(source("a,y\n1,spam\n2,ham\n3,eggs\n"), CSV, labelled=False).labels is None
     with pytest.raises(InvalidDataError, match="labels that are not UTF-8"):
@@ -239,7 +248,7 @@ def test_flaws_say_where_and_what(source):
         (3, "b"), (4, 0), (5, 0), (6, "b"), (7, "a"), (8, "y"), (9, "y"), (10, "b"), (11, "y"), (12, 0),
     ]  # fmt: skip
     expected = [
-        "expected a number, found 'two words and many more ...'; for a column of names say --categorical b",
+        "expected a number, found 'two words and many more ...'; for a column of names pass `categorical=['b']`",
         "2 fields where 3 columns are expected",
         "4 fields where 3 columns are expected",
         "'inf' is not finite",

@@ -10,8 +10,8 @@ import numpy as np
 
 from massart.data.chunk import Chunk
 from massart.data.formats.arrow_files import pyarrow
-from massart.data.writers.write_columns import LABEL, WEIGHT, Heading, dense_blocks
-from massart.data.writers.write_file import Target
+from massart.data.writers.file import Target
+from massart.data.writers.lines import LABEL, WEIGHT, Heading, dense_blocks
 
 __all__ = ["ArrowRows", "NpyRows"]
 

@@ -16,12 +16,11 @@ import pytest
 import zstandard
 
 from massart.data import Chunk, Position, Schema, read, write_rows
+from massart.data.hashing import name_hash
 from massart.data.io.sources import find_sources
-from massart.data.names import name_hash
 from massart.data.reader import Reader
-from massart.data.writers.write import LateImportanceError, format_to_write
-from massart.data.writers.write_converted import convert_rows
-from massart.data.writers.write_file import writing
+from massart.data.writers import LateImportanceError, convert_rows, format_to_write
+from massart.data.writers.file import writing
 from massart.errors import InvalidDataError, InvalidParameterError
 
 WIDTH = 7
@@ -270,15 +269,15 @@ def test_what_cannot_be_a_file(tmp_path):
     for path, words in (
         (tmp_path / "folder.svm", "is a folder"),
         (tmp_path / "none" / "a.svm", "there is no folder"),
-        (tmp_path / "a.xyz", "its name tells no format"),
-        ("-", "its name tells no format"),
+        (tmp_path / "a.xyz", "its name shows no format"),
+        ("-", "its name shows no format"),
     ):
         with pytest.raises(InvalidParameterError, match=words):
             write_rows([], path, Schema())
     with pytest.raises(InvalidParameterError, match="choose one of"):
         format_to_write("a.svm", "xml")
     (tmp_path / "a.svm").write_text("1 1:1\n")
-    with pytest.raises(InvalidParameterError, match="is what is to be read"):
+    with pytest.raises(InvalidParameterError, match="is also an input"):
         convert_rows([str(tmp_path / "a.svm")], tmp_path / "a.svm", Schema())
 
 
@@ -320,7 +319,7 @@ def test_an_error_while_rows_come_leaves_the_old_file(tmp_path, name):
 FULL = """
 import resource, sys
 import numpy as np
-from test_write import chunk_of, values
+from test_writers import chunk_of, values
 from massart.data import Schema, write_rows
 from massart.errors import InvalidDataError
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
@@ -379,3 +378,16 @@ def test_json_lines_are_json(tmp_path):
     assert rows[0]["label"] == 'y"'
     assert rows[0]["old town"] == ODD[1]
     assert rows[-1] == {"label": 'y"'}
+
+
+@pytest.mark.parametrize("suffix", [".vw", ".jsonl"])
+def test_columns_of_numbers_keep_their_names_beside_hashed_text(tmp_path, suffix):
+    """The example of `massart convert --help`: a table with text is hashed, and reads back into the same columns."""
+    (tmp_path / "clicks.csv").write_text("click,age,old town,7,town\n1,31,2,5,Rome\n0,54,0,0.5,Oslo\n1,7,,,Rome\n")
+    out = tmp_path / f"clicks{suffix}"
+    found = convert_rows([str(tmp_path / "clicks.csv")], out, Schema(label="click"))
+    text = out.read_text()
+    assert (found.rows, text.count("age"), text.count("old town")) == (3, 3, 1 if suffix == ".jsonl" else 0)
+    ours = [chunk.X.toarray() for chunk in read(out, bits=18, label=None if suffix == ".vw" else "label")]
+    theirs = [chunk.X.toarray() for chunk in read(tmp_path / "clicks.csv", label="click", bits=18)]
+    np.testing.assert_array_equal(np.vstack(ours), np.vstack(theirs))

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk, Position, RowError
-from massart.data.formats.table_labels import NEGATIVE, with_labels
+from massart.data.formats import Format
+from massart.data.formats.labels import NEGATIVE, with_labels
 from massart.data.io.blocks import Block, Spare, blocks
 from massart.data.io.prefetch import in_order
 from massart.data.io.sources import Source
@@ -21,7 +22,7 @@ from massart.kernels.parsing import row_errors as codes
 from massart.kernels.parsing.svmlight import parse_svmlight
 from massart.kernels.parsing.vw import parse_vw
 
-__all__ = ["chunks", "parse_block", "parse_codes", "settle"]
+__all__ = ["TextFormat", "parse_block", "parse_codes"]
 
 _BLOCK = 2_000_000  # bytes: smaller ones cost more of everything but memory
 _WIDE = 1 << 20  # columns above which a model takes so much memory that blocks are smaller
@@ -34,37 +35,31 @@ _SVMLIGHT_LABEL = re.compile(rb"^[ \t]*%b(?=[ \t\r#]|$)" % _NUMBER, re.MULTILINE
 _VW_LABEL = re.compile(rb"^(?:[^|\t\n]*\t)? *%b +[^|\n]*\|" % _NUMBER, re.MULTILINE)
 
 
-def settle(source: Source, schema: Schema, *, labelled: bool = True) -> Schema:
-    """VW text is always hashed; svmlight's columns are counted, unless bits are given; labels are found in the head."""
-    if schema.crossings and schema.format == "svmlight":
-        raise InvalidParameterError("svmlight has no namespaces to cross: leave -q and --cubic out, or use VW text")
-    _label_numbers(schema)
-    if labelled and schema.labels is None:
-        schema = with_labels(schema, _labels_in_head(source, schema), source.name)
-    if schema.format == "vw" and schema.bits is None:
-        return replace(schema, bits=BITS, features=None)
-    return schema
+class TextFormat(Format):
+    """svmlight and VW text."""
 
+    def complete(self, source: Source, schema: Schema) -> Schema:
+        """VW text is always hashed; svmlight's columns are counted, unless bits are given; labels are in the head."""
+        if schema.crossings and schema.format == "svmlight":
+            raise InvalidParameterError("svmlight has no namespaces to cross: leave out `crossings`, or use VW text")
+        _label_numbers(schema)
+        if self.labelled and schema.labels is None:
+            schema = with_labels(schema, _labels_in_head(source, schema), source.name)
+        if schema.format == "vw" and schema.bits is None:
+            return replace(schema, bits=BITS, features=None)
+        return schema
 
-def chunks(
-    source: Source,
-    schema: Schema,
-    start: Position,
-    *,
-    workers: int = 2,
-    tags: bool = False,
-    labelled: bool = True,
-) -> Iterator[Chunk]:
-    """The rows of a file from a position on, a block at a time, with `workers` threads reading ahead."""
-    spare: Spare = queue.SimpleQueue()
+    def chunks(self, source: Source, schema: Schema, start: Position) -> Iterator[Chunk]:
+        """The rows of a file from a position on, a block at a time."""
+        spare: Spare = queue.SimpleQueue()
 
-    def parse(block: Block) -> Chunk:
-        chunk = _chunk(source.name, block, schema, tags=tags, labelled=labelled)
-        spare.put(block.buffer)
-        return chunk
+        def parse(block: Block) -> Chunk:
+            chunk = _chunk(source.name, block, schema, tags=self.tags, labelled=self.labelled)
+            spare.put(block.buffer)
+            return chunk
 
-    size = _BLOCK if (schema.width or 0) <= _WIDE else _BLOCK // 4
-    return in_order(parse, blocks(source, start, size, spare=spare), workers)
+        size = _BLOCK if (schema.width or 0) <= _WIDE else _BLOCK // 4
+        return in_order(parse, blocks(source, start, size, spare=spare), self.workers)
 
 
 def parse_block(text: bytes | NDArray[np.uint8], schema: Schema, *, labelled: bool = True) -> Chunk:
@@ -102,14 +97,14 @@ def parse_codes(
     if is_vw:
         weight = np.empty(most_rows)
         out: Any = (y, weight, lines, indptr, data, indices, spaces, places, errors)
-        rows, used, _, flawed = parse_vw(text, (np.uint32(mask), labels, labelled), out)
+        rows, used, _, wrong = parse_vw(text, (np.uint32(mask), labels, labelled), out)
         weight = weight[:rows]
     else:
         limit = np.uint64(2**32 - 1 if schema.bits is not None else schema.features or MOST_FEATURES)
         out = (y, lines, indptr, data, indices, errors)
-        rows, used, _, flawed = parse_svmlight(text, (np.uint64(mask), limit, labels, labelled), out)
+        rows, used, _, wrong = parse_svmlight(text, (np.uint64(mask), limit, labels, labelled), out)
     csr = data[:used], indices[:used], indptr[: rows + 1]
-    return y[:rows], weight, lines[:rows], csr, spaces[:used], places[:rows], errors[:flawed]
+    return y[:rows], weight, lines[:rows], csr, spaces[:used], places[:rows], errors[:wrong]
 
 
 def _chunk(name: str, block: Block, schema: Schema, *, tags: bool, labelled: bool) -> Chunk:
@@ -165,6 +160,6 @@ def _label_numbers(schema: Schema) -> tuple[float, float, float]:
         negative, positive = (float(text) for text in schema.labels)
     except ValueError:
         raise InvalidParameterError(
-            f"labels {schema.labels}: labels are numbers in {schema.format} text; give two numbers"
+            f"`labels={schema.labels}`: labels are numbers in {schema.format} text; give two numbers"
         ) from None
     return negative, negative, positive

@@ -6,7 +6,6 @@ What is written is compressed if the name ends with .gz, .zst or .bz2.
 import bz2
 import contextlib
 import gzip
-import importlib
 import io
 import os
 import secrets
@@ -16,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
 
-from massart.data.io.compression import MissingZstandardError
+from massart.data.io.stream import zstandard_module
 from massart.errors import InvalidDataError
 from massart.files import OutputLock, advice, check_place, is_special, sync_folder
 
@@ -26,7 +25,7 @@ _GZIP_LEVEL: Final = 6  # the default of gzip itself; Python's takes twice the t
 
 
 class Target(io.RawIOBase):
-    """A file for writing, whose trouble is told in a sentence; a pipe that nobody reads is `BrokenPipeError`."""
+    """A file for writing, whose errors are messages; a pipe that nobody reads is `BrokenPipeError`."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._file, self._name = file, name
@@ -58,14 +57,14 @@ class Target(io.RawIOBase):
             self._file.seek(0, os.SEEK_END)
 
     def abandon(self) -> None:
-        """Close the file; what a compressor still has to say when it goes away is not written."""
+        """Close the file; what a compressor writes when it is closed is dropped."""
         self._abandoned = True
         with contextlib.suppress(OSError):
             self._file.close()
 
     @contextmanager
     def sentence(self) -> Iterator[None]:
-        """What goes wrong meanwhile is about writing this file."""
+        """Errors inside of it are about writing this file."""
         try:
             yield
         except BrokenPipeError:
@@ -137,13 +136,7 @@ def _compressed(target: Target, name: str) -> Iterator[Target]:
     elif suffix == ".bz2":
         yield from _closed(bz2.BZ2File(target, "wb"), name)
     elif suffix in (".zst", ".zstd"):
-        try:
-            zstandard = importlib.import_module("zstandard")
-        except ImportError:
-            raise MissingZstandardError(
-                'zstandard is needed to write zstd files: pip install "massart[files]"'
-            ) from None
-        yield from _closed(zstandard.ZstdCompressor().stream_writer(target, closefd=False), name)
+        yield from _closed(zstandard_module("write").ZstdCompressor().stream_writer(target, closefd=False), name)
     else:
         yield target
 

@@ -14,13 +14,23 @@ import pytest
 from table_files import ARROW, hashed, mixed_rows, mixed_table, read_all, rows_of, write_table
 
 from massart.data.chunk import Position
-from massart.data.decisions.parquet import MissingPyArrowError
-from massart.data.formats import arrow_files, arrow_format
-from massart.data.formats.arrow_format import chunks, settle
+from massart.data.formats import arrow as arrow_format
+from massart.data.formats import arrow_files
+from massart.data.formats.arrow import ArrowFormat
+from massart.data.formats.arrow_files import MissingPyArrowError
+from massart.data.hashing import name_hash
 from massart.data.io.sources import Source
-from massart.data.names import name_hash
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError
+
+
+def settle(source, schema, **options):
+    return ArrowFormat(**options).complete(source, schema)
+
+
+def chunks(source, schema, start, **options):
+    return ArrowFormat(**options).chunks(source, schema, start)
+
 
 ONE = "a.parquet"
 
@@ -61,7 +71,7 @@ def test_text_makes_the_rows_hashed(tmp_path, few_rows, name):
     schema = settle(source, Schema())
     assert (schema.bits, schema.features, schema.categorical) == (18, None, ("town",))
     assert schema.columns == ("age", "town", "count", "new", "v[0]", "v[1]", "v[2]")
-    found, y, *_ = read_all(arrow_format, source, schema)
+    found, y, *_ = read_all(ArrowFormat, source, schema)
     features = [{key: value for key, value in row.items() if key != "y"} for row in rows]
     assert [list(row.items()) for row in found] == [list(hashed(row).items()) for row in features]
     assert y == [2 * row["y"] - 1 for row in rows]
@@ -71,7 +81,7 @@ def test_columns_that_collide_are_added_up(tmp_path):
     rows = mixed_rows(200, seed=1)
     source = write_table(mixed_table(rows), tmp_path / ONE)
     for bits in (1, 2, 3, 4):
-        found, *_ = read_all(arrow_format, source, settle(source, Schema(bits=bits)))
+        found, *_ = read_all(ArrowFormat, source, settle(source, Schema(bits=bits)))
         for mine, row in zip(found, rows, strict=True):
             wanted = hashed({key: value for key, value in row.items() if key != "y"}, bits)
             assert list(mine) == list(wanted)
@@ -115,7 +125,7 @@ def test_every_type_of_text(tmp_path, kind):
     words = ["a", "bb", None, "", "123", "bb"]
     array = pa.array(words).dictionary_encode() if kind == "dictionary" else pa.array(words, kind)
     source = table_of(tmp_path, "a.arrow", y=pa.array([0, 1] * 3), word=array)
-    found, *_ = read_all(arrow_format, source, settle(source, Schema(bits=20)))
+    found, *_ = read_all(ArrowFormat, source, settle(source, Schema(bits=20)))
     assert found == [hashed({"word": word}, 20) for word in words]
 
 
@@ -125,7 +135,7 @@ def test_numbers_dates_and_flags_can_be_names(tmp_path):
     source = table_of(tmp_path, y=[0, 1], **columns)
     schema = settle(source, Schema(categorical=("whole", "float", "flag")))
     assert schema.categorical == ("whole", "float", "flag", "day")
-    found, *_ = read_all(arrow_format, source, schema)
+    found, *_ = read_all(ArrowFormat, source, schema)
     assert found == [
         hashed({"whole": "3", "float": "3", "flag": "true", "day": "2026-01-02", "same": 1}),
         hashed({"float": "0.5", "flag": "false", "same": 2}),
@@ -136,7 +146,7 @@ def test_a_large_dictionary_is_not_looked_through_for_every_few_rows(tmp_path, f
     words = [f"word {i}" for i in range(1000)]
     column = pa.DictionaryArray.from_arrays(pa.array([1, 999, None, 5] * 5), pa.array(words))
     source = table_of(tmp_path, "a.arrow", y=pa.array([0, 1] * 10), w=column)
-    found, *_ = read_all(arrow_format, source, settle(source, Schema()))
+    found, *_ = read_all(ArrowFormat, source, settle(source, Schema()))
     assert found == [hashed({"w": word}) for word in ["word 1", "word 999", None, "word 5"] * 5]
 
 
@@ -158,7 +168,7 @@ def test_vectors(tmp_path):
     (chunk,) = chunks(later, schema, Position(), labelled=False)
     assert chunk.rows.tolist() == [[0, 0, 1], [1, 2, 3]]
     source = table_of(tmp_path, y=pa.array([0, 1]), v=pa.array([None, None], pa.list_(pa.float64())))
-    with pytest.raises(InvalidDataError, match=r"column 'v' holds list.*--ignore v"):
+    with pytest.raises(InvalidDataError, match=r"column 'v' holds list.*`ignore=\['v'\]`"):
         settle(source, Schema())
 
 
@@ -173,7 +183,7 @@ def test_flaws_leave_a_row_out_and_name_its_column(tmp_path, few_rows):
     for ignored in ((), ("town",)):
         source = write_table(pa.table(columns), tmp_path / "groups.parquet")
         schema = settle(source, Schema(weight="w", ignore=ignored))
-        rows, y, weight, lines, errors, _ = read_all(arrow_format, source, schema)
+        rows, y, weight, lines, errors, _ = read_all(ArrowFormat, source, schema)
         assert (lines, y, weight) == ([1, 2, 9, 10], [-1, 1, 1, -1], [1.0, 1.0, 0.0, 2.5])
         assert sorted(rows[2].values())[-1] == 1e100
         assert len(rows[3]) == 2 - len(ignored)
@@ -193,7 +203,7 @@ def test_flaws_leave_a_row_out_and_name_its_column(tmp_path, few_rows):
         assert words[4].startswith("'inf' is not finite")
         assert words[5] == "'-1e+101' is above 1e+100 in size"
         # To predict, a label is not needed.
-        rows, y, _, lines, errors, _ = read_all(arrow_format, source, schema, labelled=False)
+        rows, y, _, lines, errors, _ = read_all(ArrowFormat, source, schema, labelled=False)
         assert lines == [1, 2, 3, 4, 9, 10]
         assert y == [-1, 1, 0, 0, 1, -1]
 
@@ -219,16 +229,16 @@ def test_flaws_leave_a_row_out_and_name_its_column(tmp_path, few_rows):
 def test_labels(tmp_path, given, labels, wanted):
     source = table_of(tmp_path, "a.arrow", y=pa.array(given), x=pa.array([1, 2, 3]))
     schema = settle(source, Schema(labels=labels))
-    _, y, _, _, errors, _ = read_all(arrow_format, source, schema)
+    _, y, _, _, errors, _ = read_all(ArrowFormat, source, schema)
     assert y == [one for one in wanted if one != 2]
     assert [error.line for error in errors] == [row for row, one in enumerate(wanted, 1) if one == 2]
 
 
 def test_text_labels_must_be_two(tmp_path):
     source = table_of(tmp_path, y=["a", "b", "c"], x=[1, 2, 3])
-    with pytest.raises(InvalidDataError, match=r"3 \('a', 'b', 'c'\).*--labels"):
+    with pytest.raises(InvalidDataError, match=r"3 \('a', 'b', 'c'\).*`labels="):
         settle(source, Schema())
-    with pytest.raises(InvalidDataError, match=r"1 \('a'\).*--labels"):
+    with pytest.raises(InvalidDataError, match=r"1 \('a'\).*`labels="):
         settle(table_of(tmp_path, y=["a", "a", None], x=[1, 2, 3]), Schema())
     count = arrow_format._HEAD + 10  # sorted by label, as files often are
     source = table_of(tmp_path, y=["a"] * count + ["b"], x=np.ones(count + 1))
@@ -244,15 +254,15 @@ def test_which_column_is_what(tmp_path):
     assert settle(source, Schema(label="-1")).label == "z"
     schema = settle(source, Schema(label="Y", ignore=("id", "2"), weight="z"))
     assert (schema.columns, schema.weight) == (("x",), "z")
-    with pytest.raises(InvalidDataError, match=r"no column 'targets' \(the label\); did you mean 'Target'\?.*--label"):
+    with pytest.raises(InvalidDataError, match=r"no column 'targets' \(the label\); did you mean 'Target'\?.*`label"):
         settle(source, Schema(label="targets"))
-    with pytest.raises(InvalidDataError, match=r"no column '9'.*--label"):
+    with pytest.raises(InvalidDataError, match=r"no column '9'.*`label"):
         settle(source, Schema(label="9"))
     with pytest.raises(InvalidDataError, match=r"no column 'ids'.*did you mean 'id'"):
         settle(source, Schema(ignore=("ids",)))
     with pytest.raises(InvalidDataError, match="no column 'weight'"):
         settle(source, Schema(weight="weight"))
-    with pytest.raises(InvalidDataError, match=r"which column is the label.*'a', 'b'.*--label"):
+    with pytest.raises(InvalidDataError, match=r"which column is the label.*'a', 'b'.*`label"):
         settle(table_of(tmp_path, a=[1], b=[2]), Schema())
     with pytest.raises(InvalidDataError, match="no column is left"):
         settle(table_of(tmp_path, y=[1], b=[2]), Schema(ignore=("b",)))
@@ -272,7 +282,7 @@ def test_which_column_is_what(tmp_path):
 )
 def test_what_no_feature_can_be_made_of(tmp_path, values):
     source = table_of(tmp_path, y=pa.array([0, 1]), x=pa.array([1, 2]), odd=values)
-    with pytest.raises(InvalidDataError, match=r"a\.parquet: column 'odd' holds .*--ignore odd"):
+    with pytest.raises(InvalidDataError, match=r"a\.parquet: column 'odd' holds .*`ignore=\['odd'\]`"):
         settle(source, Schema())
     assert settle(source, Schema(ignore=("odd",))).columns == ("x",)
     with pytest.raises(InvalidDataError, match="the label's column 'odd'"):
@@ -289,18 +299,18 @@ def test_reading_goes_on_from_the_end_of_any_chunk(tmp_path, few_rows, name, tex
     table = mixed_table(rows)
     source = write_table(table if text else table.drop_columns("town"), tmp_path / name)
     schema = settle(source, Schema())
-    whole = read_all(arrow_format, source, schema, Position(3))
+    whole = read_all(ArrowFormat, source, schema, Position(3))
     assert len(whole[0]) == 39
     for end in whole[-1]:
         assert end.source == 3
         assert end.offset == end.line
-        rest = read_all(arrow_format, source, schema, end, workers=1)
+        rest = read_all(ArrowFormat, source, schema, end, workers=1)
         for mine, other in zip(rest[:-2], whole[:-2], strict=True):
             assert mine == other[len(other) - len(mine) :]
         assert rest[3] == [line for line in whole[3] if line > end.line]
         assert rest[4] == [error for error in whole[4] if error.line > end.line]
-    with pytest.raises(InvalidDataError, match="ends after 40 rows, but reading was to go on at row 50"):
-        read_all(arrow_format, source, schema, Position(0, 49, 49))
+    with pytest.raises(InvalidDataError, match="ends after 40 rows, but reading was to continue at row 50"):
+        read_all(ArrowFormat, source, schema, Position(0, 49, 49))
 
 
 def test_whole_row_groups_are_skipped_without_being_decoded(tmp_path, monkeypatch):
@@ -314,7 +324,7 @@ def test_whole_row_groups_are_skipped_without_being_decoded(tmp_path, monkeypatc
         lambda file, opened, groups, group, *rest: asked.append(group) or decoded(file, opened, groups, group, *rest),
     )
     for start in (73, 77):
-        rows, *_ = read_all(arrow_format, source, schema, Position(0, start, start))
+        rows, *_ = read_all(ArrowFormat, source, schema, Position(0, start, start))
         assert [row[0] for row in rows] == list(range(start, 100))
         assert asked[-1] == start // 7
 
@@ -322,10 +332,10 @@ def test_whole_row_groups_are_skipped_without_being_decoded(tmp_path, monkeypatc
 def test_prediction_matches_columns_by_name(tmp_path):
     learned = table_of(tmp_path, y=[0, 1], a=[1, 2], town=["x", "y"], v=[[1.0, 2.0], [3.0, 4.0]])
     schema = settle(learned, Schema())
-    rows, *_ = read_all(arrow_format, learned, schema)
+    rows, *_ = read_all(ArrowFormat, learned, schema)
     other = table_of(tmp_path, "b.arrow", v=[[1.0, 2.0], [3.0, 4.0]], more=[1, 2], town=["x", "y"], a=[1, 2])
     assert settle(other, schema, labelled=False) == schema
-    again, y, *_ = read_all(arrow_format, other, schema, labelled=False)
+    again, y, *_ = read_all(ArrowFormat, other, schema, labelled=False)
     assert [list(row.items()) for row in again] == [list(row.items()) for row in rows]
     assert y == [0, 0]
     with pytest.raises(InvalidDataError, match=r"has no column 'a' \(a feature\)"):
@@ -337,9 +347,9 @@ def test_prediction_matches_columns_by_name(tmp_path):
     named = settle(table_of(tmp_path, "c.parquet", **{"a": [1.0], "2": [1]}), Schema(label="2"))
     assert (named.label, named.columns) == ("2", ("a",))
     without = table_of(tmp_path, "c.parquet", a=[1.0], b=[1.0])  # its second column is not the one called 2
-    assert read_all(arrow_format, without, named, labelled=False)[1] == [0]
+    assert read_all(ArrowFormat, without, named, labelled=False)[1] == [0]
     numbers = table_of(tmp_path, "d.parquet", town=[3], a=[1.0], v=[[1.0, 2.0]])  # numbers can be names
-    rows, *_ = read_all(arrow_format, numbers, schema, labelled=False)
+    rows, *_ = read_all(ArrowFormat, numbers, schema, labelled=False)
     assert rows == [hashed({"a": 1.0, "town": "3", "v": [1.0, 2.0]})]
 
 
@@ -362,7 +372,7 @@ def test_damage_is_an_error_with_a_name_whatever_is_missing(tmp_path, name):
         source.path.write_bytes(whole[: len(whole) * share // 20])
         said, rows = None, []
         try:
-            rows, *_ = read_all(arrow_format, source, settle(source, Schema()))
+            rows, *_ = read_all(ArrowFormat, source, settle(source, Schema()))
         except InvalidDataError as error:
             said = str(error)
         if said is not None:
@@ -382,7 +392,7 @@ def test_flipped_bytes_never_end_the_process(tmp_path):
             bent[int(random.integers(8, len(bent)))] ^= 1 << int(random.integers(0, 8))
             source.path.write_bytes(bytes(bent))
             with contextlib.suppress(InvalidDataError):
-                read_all(arrow_format, source, settle(source, Schema()))
+                read_all(ArrowFormat, source, settle(source, Schema()))
 
 
 def test_offsets_that_lead_out_of_the_text_are_not_followed(tmp_path):
@@ -397,7 +407,7 @@ def test_offsets_that_lead_out_of_the_text_are_not_followed(tmp_path):
         bent[1:13] = bad
         source.path.write_bytes(whole.replace(offsets[:14].tobytes(), bent[:14].tobytes()))
         with pytest.raises(InvalidDataError, match="damaged after row 0"):
-            read_all(arrow_format, source, schema)
+            read_all(ArrowFormat, source, schema)
 
 
 def test_other_files(tmp_path):
@@ -433,7 +443,7 @@ def test_a_pipe_can_be_looked_at_and_then_read(tmp_path, name, labels):
     writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(content,))
     writer.start()
     source = Source(tmp_path / "pipe")
-    rows, y, *_ = read_all(arrow_format, source, settle(source, Schema()))
+    rows, y, *_ = read_all(ArrowFormat, source, settle(source, Schema()))
     writer.join()
     assert [row.get(0, 0) for row in rows] == list(range(200))
     assert y == [-1, 1] * 100
@@ -491,6 +501,6 @@ def test_without_pyarrow_the_error_says_what_to_install(tmp_path, monkeypatch):
 
 def test_the_hash_of_an_unnamed_number_is_the_number(tmp_path):
     source = table_of(tmp_path, **{"y": [0, 1], "1": [5, 6], "2": [7, 0]})
-    rows, *_ = read_all(arrow_format, source, settle(source, Schema(label="y", bits=8)))
+    rows, *_ = read_all(ArrowFormat, source, settle(source, Schema(label="y", bits=8)))
     assert rows == [{1: 5.0, 2: 7.0}, {1: 6.0}]
     assert name_hash("1") == 1

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk, Position, RowError
-from massart.data.formats.csv_columns import Plan, choose_columns, plan_for
-from massart.data.formats.csv_columns import doubts as find_doubts
-from massart.data.formats.csv_head import look
+from massart.data.formats import Format
+from massart.data.formats.csv_columns import Plan, choose_columns, column_warnings, look, plan_for
+from massart.data.formats.labels import Labels, is_number
 from massart.data.formats.table_columns import number_style
-from massart.data.formats.table_labels import Labels, is_number
 from massart.data.io.blocks import Block, blocks
 from massart.data.io.prefetch import in_order
 from massart.data.io.sources import Source
@@ -23,59 +22,52 @@ from massart.kernels.parsing import row_errors as codes
 from massart.kernels.parsing.csv import parse_csv
 from massart.kernels.parsing.csv_fields import cut_records, has_byte, is_missing
 
-__all__ = ["chunks", "doubts", "parse_records", "settle"]
+__all__ = ["CsvFormat", "parse_records"]
 
 _BLOCK: Final = 1 << 20  # bytes: small enough for the cache, large enough to be worth a thread's while
 _SHOWN: Final = 24  # characters of a field that a message shows
 _EMPTY: Final = np.empty(0, np.uint8)
 
 
-def settle(source: Source, schema: Schema, *, labelled: bool = True) -> Schema:
-    """The reading, completed by a look at the beginning of the file; one that is complete is kept as it is.
+class CsvFormat(Format):
+    """CSV, with or without a line of names."""
 
-    A column is one of numbers if all of its values in the first megabyte are; otherwise its values are names. The label
-    is the column asked for, or called label, y, target or class, or the first of a file without a line of names.
-    """
-    head = look(source, schema.separator, schema.decimal)
-    if schema.columns is not None:
-        if head is not None:
-            plan_for(head, schema, source.name, labelled=labelled)
-        return schema
-    if head is None:
-        raise InvalidDataError(f"{source.name} is empty: there are no columns to choose from")
-    return choose_columns(head, schema, source.name, labelled=labelled)
+    def complete(self, source: Source, schema: Schema) -> Schema:
+        """The schema, completed by a look at the beginning of the file; one that is complete is kept as it is.
 
+        A column is one of numbers if all of its values in the first megabyte are; otherwise its values are names. The
+        label is the column asked for, or called label, y, target or class, or the first of a file without names.
+        """
+        head = look(source, schema.separator, schema.decimal)
+        if schema.columns is not None:
+            if head is not None:
+                plan_for(head, schema, source.name, labelled=self.labelled)
+            return schema
+        if head is None:
+            raise InvalidDataError(f"{source.name} is empty: there are no columns to choose from")
+        return choose_columns(head, schema, source.name, labelled=self.labelled)
 
-def doubts(source: Source, schema: Schema, asked: Sequence[str]) -> list[str]:
-    """What is to be said of columns of names, but those asked for, whose values look like numbers."""
-    head = look(source, schema.separator, schema.decimal)
-    return [] if head is None else find_doubts(head, schema, asked, source.name)
+    def chunks(self, source: Source, schema: Schema, start: Position) -> Iterator[Chunk]:
+        """The rows of a file from a position on, about a megabyte at a time.
 
+        A row has no tag. Columns of a file with a line of names are found by name, in whatever order they are.
+        """
+        head = look(source, schema.separator, schema.decimal)
+        if head is None:
+            return iter(())
+        plan = plan_for(head, schema, source.name, labelled=self.labelled)
+        if schema.header and start.offset == 0:
+            start = Position(start.source, *head.first_end())
 
-def chunks(
-    source: Source,
-    schema: Schema,
-    start: Position,
-    *,
-    workers: int = 2,
-    tags: bool = False,
-    labelled: bool = True,
-) -> Iterator[Chunk]:
-    """The rows of a file from a position on, about a megabyte at a time, with `workers` threads reading ahead.
+        def parse(block: Block) -> Chunk:
+            return _chunk(source.name, block, plan, schema, labelled=self.labelled)
 
-    A row has no tag. Columns of a file with a line of names are found by name, in whatever order they are.
-    """
-    head = look(source, schema.separator, schema.decimal)
-    if head is None:
-        return iter(())
-    plan = plan_for(head, schema, source.name, labelled=labelled)
-    if schema.header and start.offset == 0:
-        start = Position(start.source, *head.first_end())
+        return in_order(parse, _whole_records(source, start, schema.separator or ","), self.workers)
 
-    def parse(block: Block) -> Chunk:
-        return _chunk(source.name, block, plan, schema, labelled=labelled)
-
-    return in_order(parse, _whole_records(source, start, schema.separator or ","), workers)
+    def column_warnings(self, source: Source, schema: Schema, asked: Sequence[str]) -> list[str]:
+        """Messages about columns of names, other than those asked for, whose values look like numbers."""
+        head = look(source, schema.separator, schema.decimal)
+        return [] if head is None else column_warnings(head, schema, asked, source.name)
 
 
 def _whole_records(
@@ -144,10 +136,10 @@ def parse_records(
     mask = np.uint32((1 << schema.bits) - 1) if schema.bits is not None else np.uint32(0)
     how = (mask, *_labels(schema.labels), labelled)
     separator = np.uint8(ord(schema.separator or ","))
-    rows, used, flawed = parse_csv(text, separator, (plan.kinds, plan.targets, plan.slots), how, out)
+    rows, used, wrong = parse_csv(text, separator, (plan.kinds, plan.targets, plan.slots), how, out)
     y, weight, lines, indptr, data, indices, spaces, errors = out
     csr = data[:used], indices[:used], indptr[: rows + 1]
-    return csr, spaces[:used], y[:rows], weight[:rows], lines[:rows], errors[:flawed]
+    return csr, spaces[:used], y[:rows], weight[:rows], lines[:rows], errors[:wrong]
 
 
 def _labels(labels: tuple[str, str] | None) -> tuple[tuple[float, float, float], tuple[Any, Any]]:
@@ -188,14 +180,14 @@ def _row_error(
     if code == codes.QUOTE:
         words = f"a quote that is not closed, or is followed by text after it was closed: {shown}"
     elif code == codes.NUMBER:
-        words = f"expected a number, found {shown}; for a column of names say --categorical {column}"
+        words = f"expected a number, found {shown}; for a column of names pass `categorical=[{column!r}]`"
         style = None if schema.decimal == "," else number_style(text)
         if style == "comma" or (style == "point" and column not in schema.numbers):
-            needs = "--decimal ," if style == "comma" else f"--number {column}"
+            needs = "`decimal=','`" if style == "comma" else f"`numbers=[{column!r}]`"
             words = f"expected a number, found {shown}; such numbers are read with {needs}"
     elif code in (codes.LABEL, codes.CLASS):
-        words = Labels(schema.labels).words(text) if code == codes.CLASS else f"expected a label, found {shown}"
+        words = Labels(schema.labels).message(text) if code == codes.CLASS else f"expected a label, found {shown}"
     else:
         words = sentence(code, cell, schema)
-    strange = code in (codes.LABEL, codes.CLASS) and not is_missing(block.text, np.uint64(begin), np.uint64(end))
-    return RowError(name, line, column, words, text if strange else None)
+    unknown = code in (codes.LABEL, codes.CLASS) and not is_missing(block.text, np.uint64(begin), np.uint64(end))
+    return RowError(name, line, column, words, text if unknown else None)

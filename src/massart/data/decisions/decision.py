@@ -1,25 +1,32 @@
-"""One logged decision, and many of them side by side.
+"""One logged decision, many of them side by side, and what a log must be before anything is computed from it.
 
 A decision is made among the rows of `contexts` (k, d): `arm` was taken, which had probability `probability`, and
-it earned `reward`.  Rewards are what one wants more of; formats that log costs are read with reward = -cost.
+it earned `reward`. Rewards are to be large; formats that log costs are read with reward = -cost.
+
+An importance weight is a probability divided by a propensity, so a propensity that is missing, zero or impossible
+spoils every estimate. Such rows are collected over the whole log and refused together; any other error is refused
+where it stands.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from massart.data.limits import LARGEST_IN_LOG, MOST_ARMS, SMALLEST_IN_LOG
+from massart.data.row_errors import LARGEST_IN_LOG, MOST_ARMS, SMALLEST_IN_LOG
 from massart.errors import InvalidDataError
 from massart.kernels.door import check_form, checked_csr
 
-__all__ = ["Decision", "DecisionBatch", "FloatArray"]
+__all__ = ["TOLERANCE", "Decision", "DecisionBatch", "FloatArray", "LogChecker", "cut", "refuse", "shown"]
 
 FloatArray = npt.NDArray[np.float64]
+TOLERANCE = 1e-4  # logs print probabilities with six digits and hold them in single precision
+_SHOWN = 5  # decisions that a message lists
+_LONGEST = 40  # characters of a value in a message
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +76,7 @@ class Decision:
         return int(size) + 32 * self.arms + 256
 
     def problem(self) -> tuple[str, str] | None:
-        """The first field that no decision could have, and what is wrong with it; propensities are not judged here.
+        """The first field that no decision could have, and what is wrong with it; propensities are not checked here.
 
         >>> Decision(np.eye(2), arm=2, probability=0.5, reward=1.0).problem()
         ('arm', '2 is none of the 2 arms 0 to 1')
@@ -121,6 +128,17 @@ class DecisionBatch:
         """Put decisions together; all must have contexts of one width, all dense or all sparse."""
         if not decisions:
             raise InvalidDataError("a batch of decisions cannot be empty: give at least one decision")
+        try:
+            return cls._stacked(decisions)
+        except InvalidDataError:
+            raise
+        except (TypeError, ValueError, OverflowError, AttributeError, IndexError) as error:
+            raise InvalidDataError(
+                f"the fields of the decisions are not of their types, or of different shapes: {error}"
+            ) from None
+
+    @classmethod
+    def _stacked(cls, decisions: Sequence[Decision]) -> "DecisionBatch":
         contexts = [decision.contexts for decision in decisions]
         for other in contexts:
             check_form(other)
@@ -128,7 +146,7 @@ class DecisionBatch:
             stack = checked_csr(sparse.vstack(contexts, format="csr"))
         else:
             stack = np.vstack(contexts)
-        return cls(
+        made = cls(
             contexts=stack,
             starts=np.concatenate([[0], np.cumsum([decision.arms for decision in decisions])]).astype(np.int64),
             arms=np.array([decision.arm for decision in decisions], dtype=np.int64),
@@ -141,6 +159,10 @@ class DecisionBatch:
             times=[decision.time for decision in decisions],
             lines=np.array([decision.line for decision in decisions], dtype=np.int64),
         )
+        flat = made.arms, made.propensities, made.rewards, made.weights, made.logged, made.target, made.lines
+        if stack.ndim != 2 or any(part.ndim != 1 for part in flat):
+            raise ValueError("contexts have rows and columns, and the other fields are numbers")
+        return made
 
     def __len__(self) -> int:
         return int(self.arms.size)
@@ -177,3 +199,103 @@ def _or_nan(given: FloatArray | None, arms: int) -> FloatArray:
 
 def _or_none(given: FloatArray) -> FloatArray | None:
     return None if np.isnan(given).any() else given
+
+
+def refuse(source: str, line: int, field: str, wrong: str, remedy: str) -> NoReturn:
+    """Raise the error of every reader of logs: file, line, field, what is wrong, what to do.
+
+    >>> refuse("log.jsonl", 3, "reward", "it is missing", "add it")
+    Traceback (most recent call last):
+    massart.errors.InvalidDataError: log.jsonl, line 3, reward: it is missing; add it
+    """
+    raise InvalidDataError(f"{source}, line {line}, {cut(field)}: {wrong}; {remedy}") from None
+
+
+def cut(text: str) -> str:
+    """A text in a message, cut where it is long."""
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+
+
+def shown(value: Any) -> str:
+    """A value in a message.
+
+    >>> shown(10**50)
+    '1000000000000000000000000000000000000000...'
+    """
+    return cut(repr(value))
+
+
+class LogChecker:
+    """Checks every decision of one log; `source` is the file that the next one comes from.
+
+    >>> import numpy as np
+    >>> checker = LogChecker("log.jsonl")
+    >>> for line, propensity in enumerate([0.5, 0.0, 1.5], start=1):
+    ...     _ = checker.is_valid(Decision(np.eye(2), 0, propensity, 1.0, line=line))
+    >>> checker.finish()
+    Traceback (most recent call last):
+    massart.errors.InvalidDataError: log.jsonl: 2 of 3 decisions have an impossible propensity:
+    line 2 (probability 0), line 3 (probability 1.5); ...
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = self.source = name
+        self.seen = 0
+        self._shape: tuple[bool, int] | None = None
+        self._wrong: list[str] = []
+        self._wrong_count = 0
+
+    def is_valid(self, decision: Decision) -> bool:
+        """Whether its propensities are possible; any other error is raised at once."""
+        problem = decision.problem()
+        if problem is not None:
+            refuse(self.source, decision.line, *problem, "correct the line or leave the decision out")
+        shape = (bool(sparse.issparse(decision.contexts)), int(decision.contexts.shape[1]))
+        if self._shape is None:
+            self._shape = shape
+        if shape != self._shape:
+            now, before = (f"{width} {'sparse' if thin else 'dense'} features" for thin, width in (shape, self._shape))
+            refuse(self.source, decision.line, "contexts", f"{now} where earlier lines have {before}", "use one shape")
+        self.seen += 1
+        complaint = _complaint(decision)
+        if complaint is None:
+            return True
+        self._wrong_count += 1
+        if len(self._wrong) < _SHOWN:
+            where = "" if self.source == self.name else f"{self.source}, "
+            self._wrong.append(f"{where}line {decision.line} ({complaint})")
+        return False
+
+    def finish(self) -> None:
+        """Refuse the log if any propensity was impossible, or if it was empty."""
+        if self._wrong_count:
+            more = self._wrong_count - len(self._wrong)
+            rest = f", and {more} more" if more else ""
+            noun = "decision has" if self.seen == 1 else "decisions have"
+            raise InvalidDataError(
+                f"{self.name}: {self._wrong_count} of {self.seen} {noun} an impossible propensity: "
+                f"{', '.join(self._wrong)}{rest}; log the probability, from {SMALLEST_IN_LOG:g} to 1, with which "
+                "the arm was drawn, or leave these decisions out if that does not depend on what was drawn or earned"
+            )
+        if not self.seen:
+            raise InvalidDataError(f"{self.name}: there is no decision with a reward in it; give another log")
+
+
+def _complaint(decision: Decision) -> str | None:
+    given, every = decision.probability, decision.probabilities
+    if math.isnan(given):
+        return "probability missing"
+    if not SMALLEST_IN_LOG <= given <= 1.0:
+        return f"probability {given:g}"
+    return None if every is None else _complaint_of_all(given, every, decision.arm)
+
+
+def _complaint_of_all(given: float, every: FloatArray, arm: int) -> str | None:
+    if not (every >= 0.0).all():
+        return "a negative or missing probability among the arms"
+    total = float(every.sum())
+    if abs(total - 1.0) > TOLERANCE:
+        return f"the arms' probabilities sum to {total:.6g}"
+    if abs(float(every[arm]) - given) > 1e-6 + 1e-3 * given:  # as far as printing may take them apart
+        return f"probability {given:g}, but {every[arm]:g} among all arms"
+    return None

@@ -1,4 +1,4 @@
-"""Decisions as plain records, the format of massart's own JSON lines and Parquet files.
+"""Decisions as plain records, the format of massart's own JSON lines, CSV and Parquet files.
 
 | field | |
 |---|---|
@@ -11,29 +11,180 @@
 | `target` | optional, what a policy to be evaluated gives to every arm |
 | `event_id`, `time`, `weight` | optional |
 
-A field that begins with `_` is somebody else's and is ignored; any other is refused, since it may be a misspelt one.
+A field that begins with `_` is ignored; any other is refused, since it may be a misspelt one. In CSV the first line
+names the fields, an empty cell is an absent field, and lists and objects are JSON inside a quoted cell. In Parquet
+`contexts` is a column of lists of lists (dense) or of structs (CSR), and the line of a message is the row, from 1.
 """
 
+import csv
+import io
 import json
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 import numpy as np
 from scipy import sparse
 
-from massart.data.decisions.checks import refuse, shown
-from massart.data.decisions.table import Decision, FloatArray
-from massart.data.limits import LARGEST_IN_LOG, MOST_ARMS
+from massart.data.decisions.decision import Decision, FloatArray, refuse, shown
+from massart.data.io.sources import Source
+from massart.data.row_errors import LARGEST_IN_LOG, MOST_ARMS
 from massart.errors import InvalidDataError
 
-__all__ = ["decision_of", "number", "record", "record_of"]
+__all__ = [
+    "csv_header",
+    "csv_separator",
+    "decision_of",
+    "decision_to_csv",
+    "decision_to_json",
+    "number",
+    "read_csv",
+    "read_jsonl",
+    "read_parquet",
+    "record",
+    "record_of",
+    "write_parquet",
+]
 
-_FIELDS = (
+_FIELDS: Final = (
     *("contexts", "arms", "arm", "probability", "reward", "cost"),
     *("probabilities", "target", "event_id", "time", "weight"),
 )
-_SPARSE = ("starts", "columns", "values", "width")
+_WRITTEN: Final = tuple(field for field in _FIELDS if field != "cost")
+_TEXTS: Final = ("event_id", "time")
+_SPARSE: Final = ("starts", "columns", "values", "width")
+_GROUP: Final = 8192  # rows of one row group that is written
+_ROWS: Final = 256  # rows of Parquet that are read at once, and
+_BYTES, _SOME = 1 << 22, 64  # bytes and rows of which Python objects are made at once
+
+_Lines = Iterable[tuple[int, str]]
+
+
+def read_jsonl(lines: _Lines, source: str) -> Iterator[Decision]:
+    """Decisions from numbered lines of JSON."""
+    for line, text in lines:
+        if text.strip():
+            yield decision_of(record(text, source, line), source, line)
+
+
+def decision_to_json(decision: Decision) -> str:
+    """One decision as a line of JSON."""
+    return json.dumps(record_of(decision), allow_nan=False) + "\n"
+
+
+def csv_separator(first: str) -> str | None:
+    """The separator of a log whose first line this is; None if it does not name the fields of one.
+
+    >>> csv_separator("arm;probability;reward"), csv_separator("arm,price")
+    (';', None)
+    """
+    for separator in (",", "\t", ";", "|"):
+        names = set(next(csv.reader([first], delimiter=separator), []))
+        if "arm" in names and names & {"reward", "cost"}:
+            return separator
+    return None
+
+
+def read_csv(lines: _Lines, source: str) -> Iterator[Decision]:
+    r"""Decisions from numbered lines of CSV.
+
+    >>> lines = ["arm,probabilities,reward", '1,"[0.75, 0.25]",1']
+    >>> next(read_csv(enumerate(lines, 1), "log.csv")).probability
+    0.25
+    """
+    texts = (text + "\n" for _, text in lines)
+    first = next(texts, "")
+    separator = csv_separator(first.rstrip("\n"))
+    if separator is None:
+        refuse(source, 1, "line", "it does not name the fields arm and reward or cost", "begin with a line of names")
+    names = next(csv.reader([first], delimiter=separator))
+    if len(set(names)) < len(names):
+        refuse(source, 1, max(names, key=names.count), "two columns have this name", "keep one of them")
+    rows = csv.reader(texts, delimiter=separator, strict=True)
+    line = 2
+    while True:
+        try:
+            cells = next(rows, None)
+        except csv.Error as error:
+            refuse(source, 1 + rows.line_num, "line", f"not CSV ({error})", "write JSON lines instead")
+        if cells is None:
+            return
+        if cells:
+            if len(cells) != len(names):
+                refuse(source, line, "line", f"{len(cells)} cells for {len(names)} columns", "write a cell for each")
+            given = {name: cell for name, cell in zip(names, cells, strict=True) if cell and not name.startswith("_")}
+            fields = {
+                name: cell if name in _TEXTS else _parsed(cell, source, line, name) for name, cell in given.items()
+            }
+            yield decision_of(fields, source, line)
+        line = 2 + rows.line_num
+
+
+def csv_header() -> str:
+    """The first line of a log in CSV."""
+    return ",".join(_WRITTEN) + "\n"
+
+
+def decision_to_csv(decision: Decision) -> str:
+    """One decision as a line of CSV, under `csv_header`."""
+    fields = record_of(decision)
+    texts = {name: value if name in _TEXTS else json.dumps(value) for name, value in fields.items()}
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerow([texts.get(name, "") for name in _WRITTEN])
+    return buffer.getvalue()
+
+
+def read_parquet(source: Source) -> Iterator[Decision]:
+    """Decisions from a Parquet file, some rows at a time."""
+    from massart.data.formats.arrow_files import arrow_schema, batches, rows_of  # noqa: PLC0415  PyArrow
+
+    names = [name for name in arrow_schema(source).names if not name.startswith("_")]
+    if not names:
+        raise InvalidDataError(f"{source.name} has no columns: give a log of decisions")
+    for first, batch in batches(source, names, 0, _ROWS):
+        step = max(1, min(_SOME, _BYTES * batch.num_rows // max(1, batch.nbytes)))
+        for begin in range(0, batch.num_rows, step):
+            for row, fields in enumerate(rows_of(source, batch.slice(begin, step), first), first + begin + 1):
+                given = {name: value for name, value in fields.items() if value is not None}
+                yield decision_of(given, source.name, row)
+
+
+def write_parquet(decisions: Iterable[Decision], target: Any) -> None:
+    """Write decisions to an open file as Parquet, in row groups."""
+    from massart.data.formats.arrow_files import pyarrow  # noqa: PLC0415  PyArrow
+
+    arrow, parquet = pyarrow(), pyarrow("parquet")
+    writer: Any = None
+    waiting: list[dict[str, Any]] = []
+
+    def flush() -> None:
+        nonlocal writer
+        if waiting:
+            if writer is None:
+                writer = parquet.ParquetWriter(arrow.PythonFile(target, mode="w"), _parquet_schema(arrow, waiting[0]))
+            writer.write_table(arrow.Table.from_pylist(waiting, schema=writer.schema))
+            waiting.clear()
+
+    try:
+        for decision in decisions:
+            waiting.append(record_of(decision))
+            if len(waiting) == _GROUP:
+                flush()
+        flush()
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _parquet_schema(arrow: Any, first: dict[str, Any]) -> Any:
+    real, whole, text = arrow.float64(), arrow.int64(), arrow.string()
+    contexts = arrow.list_(arrow.list_(real))
+    if isinstance(first.get("contexts"), dict):
+        lists = {"starts": whole, "columns": whole, "values": real}
+        contexts = arrow.struct({name: arrow.list_(kind) for name, kind in lists.items()} | {"width": whole})
+    kinds = {"contexts": contexts, "arms": whole, "arm": whole, "probability": real, "reward": real, "weight": real}
+    kinds |= {"probabilities": arrow.list_(real), "target": arrow.list_(real), "event_id": text, "time": text}
+    return arrow.schema([(name, kinds[name]) for name in _WRITTEN])
 
 
 def record(text: str, source: str, line: int) -> dict[str, Any]:
@@ -42,6 +193,14 @@ def record(text: str, source: str, line: int) -> dict[str, Any]:
     >>> record('{"arm": 1}', "log", 1)
     {'arm': 1}
     """
+    found = _parsed(text, source, line, "line")
+    if not isinstance(found, dict):
+        refuse(source, line, "line", "it is not a JSON object", "write one JSON object per line")
+    return found
+
+
+def _parsed(text: str, source: str, line: int, field: str) -> Any:
+    """A value of JSON."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -51,18 +210,18 @@ def record(text: str, source: str, line: int) -> dict[str, Any]:
         return found
 
     try:
-        found = json.loads(text, object_pairs_hook=once)
+        return json.loads(text, object_pairs_hook=once)
     except RecursionError:
-        refuse(source, line, "line", "it is nested too deeply", "flatten the features")
+        refuse(source, line, field, "it is nested too deeply", "flatten the features")
     except json.JSONDecodeError as error:
-        refuse(source, line, f"column {error.colno}", f"not JSON ({error.msg})", "write one JSON object per line")
+        whole = field == "line"
+        place = f"column {error.colno}" if whole else field
+        remedy = "write one JSON object per line" if whole else "write a number, or a list in JSON"
+        refuse(source, line, place, f"not JSON ({error.msg})", remedy)
     except InvalidDataError:
         raise
     except ValueError:  # Python refuses whole numbers of more than 4300 digits
-        refuse(source, line, "line", f"a number is above {LARGEST_IN_LOG:g} in size", "write a smaller one")
-    if not isinstance(found, dict):
-        refuse(source, line, "line", "it is not a JSON object", "write one JSON object per line")
-    return found
+        refuse(source, line, field, f"a number is above {LARGEST_IN_LOG:g} in size", "write a smaller one")
 
 
 def number(fields: Mapping[str, Any], field: str, source: str, line: int, default: float | None = None) -> float:
