@@ -156,12 +156,12 @@ def _onnx_bytes(opened: OpenedModel) -> bytes:
     if opened.schema is not None and opened.schema.crossings:
         raise InvalidParameterError(
             f"{opened.path} crosses namespaces ({', '.join(opened.schema.crossings)}), which an ONNX graph of the "
-            "columns cannot: convert the data with the same -q and --cubic first, and train on that"
+            "columns cannot: convert the data with the same `crossings` first, and train on that"
         )
     if opened.weights.size > _MOST_WEIGHTS:
         raise InvalidParameterError(
             f"{opened.path} has {opened.weights.size:,} weights, more than the {_MOST_WEIGHTS:,} that ONNX can hold: "
-            "train with fewer bits (-b)"
+            "train with fewer `bits`"
         )
     onnx, checker = (needs(name, "onnx", "to write ONNX models") for name in ("onnx", "onnx.checker"))
     helper, types, arrays = onnx.helper, onnx.TensorProto, onnx.numpy_helper
