@@ -5,7 +5,6 @@ can be decompressed before it are handed out first.
 """
 
 import bz2
-import importlib
 import io
 import re
 import select
@@ -13,9 +12,9 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, Final
 
-from massart.errors import InvalidDataError, MassartError
+from massart.errors import InvalidDataError, MassartError, needs
 
-__all__ = ["MissingZstandardError", "Stored", "Stream", "decompressed", "zstandard_module"]
+__all__ = ["Stored", "Stream", "decompressed", "zstandard_module"]
 
 _INPUT: Final = 1 << 18  # compressed bytes that are read at once
 _OUTPUT: Final = 1 << 20  # decompressed bytes that are made at once
@@ -28,20 +27,13 @@ _ZSTD_SKIPPABLE: Final = 0x184D2A50  # and the fifteen numbers after it
 _SKIPPED: Final = 1 << 20  # bytes that are read and thrown away at once
 
 
-class MissingZstandardError(MassartError, ImportError):
-    """The package zstandard is not installed."""
-
-
 class _Damage(Exception):  # noqa: N818 - `Stream` makes an error of it, which knows the name
     """Compressed data that cannot be read on: near which byte and why; without arguments, it is cut off."""
 
 
 def zstandard_module(use: str) -> Any:
     """The package zstandard, which is needed to `use` zstd files."""
-    try:
-        return importlib.import_module("zstandard")
-    except ImportError:
-        raise MissingZstandardError(f'zstandard is needed to {use} zstd files: pip install "massart[files]"') from None
+    return needs("zstandard", "files", f"to {use} zstd files")
 
 
 class Stored:
