@@ -10,6 +10,7 @@ import sys
 from typing import Annotated, NoReturn
 
 import typer
+from typer.core import TyperArgument
 
 from massart import __version__
 from massart.cli._command import FAILED, FAILURES, failure, open_streams
@@ -25,6 +26,8 @@ from massart.cli.train import train
 from massart.cli.warmup import warmup
 from massart.cli.worlds import worlds
 
+# Typer shows the Python type of an argument, as in <list[str]>; its name and its text say enough.
+TyperArgument.display_type_rich = lambda self, ctx: None  # type: ignore[method-assign]
 app = typer.Typer(
     name="massart",
     help="Online linear classification with a mistake bound when labels are wrong unevenly.",
