@@ -18,9 +18,7 @@ __all__ = ["Stored", "Stream", "decompressed", "zstandard_module"]
 
 _INPUT: Final = 1 << 18  # compressed bytes that are read at once
 _OUTPUT: Final = 1 << 20  # decompressed bytes that are made at once
-_STEP: Final = (
-    1 << 12
-)  # the same before damage, and of bz2: libraries drop what they made in the call that meets it
+_STEP: Final = 1 << 12  # the same before damage, and of bz2: libraries drop what they made in the call that meets it
 _BZ2_STARTS: Final = (bytes.fromhex("314159265359"), bytes.fromhex("177245385090"))  # a block; the end of no blocks
 _ZSTD_MAGIC: Final = 0xFD2FB528
 _ZSTD_SKIPPABLE: Final = 0x184D2A50  # and the fifteen numbers after it
