@@ -9,6 +9,8 @@ import pytest
 import tiers
 
 TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 MODULES = sorted(TESTS.rglob("*.py"))
 
 
@@ -39,13 +41,20 @@ def test_names_are_unique():
 @pytest.mark.parametrize("node", sorted({node for nodes in tiers.MARKED.values() for node in nodes}))
 def test_what_has_a_marker_is_there(node):
     path, _, name = node.partition("::")
-    assert f"def {name}" in (TESTS.parent / path).read_text(encoding="utf-8")
+    assert f"def {name}" in (ROOT / path).read_text(encoding="utf-8")
 
 
 def test_the_files_of_the_makefile_are_there():
-    named = re.findall(r"tests/[\w/]+\.py", (TESTS.parent / "Makefile").read_text(encoding="utf-8"))
+    named = re.findall(r"tests/[\w/]+\.py", (ROOT / "Makefile").read_text(encoding="utf-8"))
     assert named
-    assert [path for path in named if not (TESTS.parent / path).is_file()] == []
+    assert [path for path in named if not (ROOT / path).is_file()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_files_that_a_page_names_are_there(page):
+    named = set(re.findall(r"[`(]((?:[\w-]+/)*[\w-]+\.(?:py|md|png))\b", page.read_text(encoding="utf-8")))
+    places = [page.parent, ROOT, ROOT / "src" / "massart", TESTS, TESTS / "laws", ROOT / "benchmarks"]
+    assert [path for path in sorted(named) if not any((place / path).is_file() for place in places)] == []
 
 
 def test_no_private_name_is_imported_from_another_module():

@@ -316,10 +316,17 @@ def test_a_learner_is_the_same_wherever_its_name_is_used(name):
 
 def test_the_documented_monotone_knows_the_horizon():
     """docs/policies.md: gap, margin, the horizon if there is one."""
-    known = {"dimension": 10, "arms": 5, "gap": 0.05, "margin": 0.1, "seed": 0}
-    with_horizon, without = (POLICIES.make("monotone", **known, horizon=horizon) for horizon in (50_000, None))
-    expected = MonotoneBandit(0.05, 0.1, (0.0, 1.0), 50_000, random_state=0)
-    chunk = worlds.make("simpson", seed=0).take(20_000)
+    world = worlds.make("hard-pairs", gap=0.8, margin=0.16, seed=0)
+    known = {"dimension": world.dimension, "arms": 2, "gap": 0.8, "margin": 0.16, "seed": 0}
+    with_horizon, without = (POLICIES.make("monotone", **known, horizon=horizon) for horizon in (3000, None))
+    expected = MonotoneBandit(0.8, 0.16, (0.0, 1.0), 3000, random_state=0)
+    chunk = world.take(3000)
     played = [policy.play(chunk.contexts, chunk.rewards).probabilities for policy in (with_horizon, expected, without)]
     np.testing.assert_array_equal(played[0], played[1])
     assert not np.array_equal(played[0], played[2])
+    seed = int(np.random.SeedSequence(0).spawn(2)[1].generate_state(1)[0])
+    for horizon in (3000, None):
+        by_hand = POLICIES.make("monotone", **known | {"seed": seed}, horizon=horizon)
+        by_hand.play(chunk.contexts, chunk.rewards)
+        raced = arena.race("monotone", world, 3000).learners["monotone"]
+        assert np.array_equal(raced.weights, by_hand.weights) == (horizon == 3000)

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import processes
 import pytest
+from cli_cases import write_rows
 from typer.testing import CliRunner
 
 from massart import MassartClassifier, load, save
@@ -23,9 +24,7 @@ def massart(*arguments, **options):
 
 @pytest.fixture
 def model(tmp_path):
-    path = tmp_path / "rows.svm"
-    lines = (f"{y} " + " ".join(f"{j + 1}:{v}" for j, v in enumerate(x)) for x, y in zip(X.tolist(), Y, strict=True))
-    path.write_text("\n".join(lines) + "\n")
+    path = write_rows(tmp_path / "rows.svm", X, Y)
     assert massart("train", path, "-f", tmp_path / "m", "--quiet").exit_code == 0
     return tmp_path / "m"
 

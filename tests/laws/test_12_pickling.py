@@ -215,7 +215,7 @@ for NAME in LEARNERS.names():
 for NAME in (*worlds.names(), *worlds.reward_names()):
     CASES[f"world {NAME}"] = (partial(worlds.make, NAME, seed=0, dimension=WIDTH), go_on_world)
     CASES[f"game {NAME}"] = (partial(game, NAME), go_on_game)
-for NAME in errors.__all__:
+for NAME in (name for name in errors.__all__ if inspect.isclass(getattr(errors, name))):
     CASES[f"error {NAME}"] = (partial(getattr(errors, NAME), "what happened"), go_on_error)
 
 

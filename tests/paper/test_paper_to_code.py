@@ -56,6 +56,8 @@ def _defined(path):
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found[node.name] = node
+        elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+            found.update(_defined((ROOT / "src").joinpath(*node.module.split(".")).with_suffix(".py")))
         elif isinstance(node, ast.ImportFrom | ast.Import):
             found.update({alias.asname or alias.name: alias.name for alias in node.names})
         elif isinstance(node, ast.Assign):
