@@ -75,11 +75,14 @@ class LearnerOptions:
                 f"intercept_scaling={self.intercept_scaling!r}: give the value of the constant coordinate, a number "
                 f"between {SMALLEST:g} and {LARGEST:g}; 1 is usual"
             )
-        negative, positive = self.class_weight
+        try:
+            negative, positive = map(float, self.class_weight)
+        except (TypeError, ValueError, OverflowError):
+            negative = positive = math.nan
         if not (SMALLEST <= negative <= LARGEST and SMALLEST <= positive <= LARGEST):
             raise InvalidParameterError(
-                f"class_weight={self.class_weight!r}: give two weights between {SMALLEST:g} and {LARGEST:g}, of -1 "
-                "and of +1"
+                f"class_weight={shown(self.class_weight)}: give two weights between {SMALLEST:g} and {LARGEST:g}, "
+                "of -1 and of +1"
             )
         if self.horizon is not None and not 1 <= self.horizon <= LONGEST_HORIZON:
             raise InvalidParameterError(
@@ -246,6 +249,18 @@ def strict_number(name: str, value: Any, low: float, high: float, advice: str) -
     if number is None or not low <= number <= high:
         raise InvalidParameterError(f"{name}={shown(value)}: {advice}")
     return number
+
+
+def whole_number(name: str, value: Any, low: int, high: int, advice: str) -> int:
+    """A parameter that is a whole number between two others, both included; `advice` ends the message.
+
+    >>> whole_number("folds", 2.5, 2, 100, "give a whole number, 2 or more")
+    Traceback (most recent call last):
+    massart.errors.InvalidParameterError: folds=2.5: give a whole number, 2 or more
+    """
+    if not isinstance(value, Integral) or not low <= int(value) <= high:
+        raise InvalidParameterError(f"{name}={shown(value)}: {advice}")
+    return int(value)
 
 
 def check_gap(gap: Any, width: float, otherwise: str = "") -> float:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from massart import MassartClassifier, MonotoneBandit
+from massart.data import Decision, DecisionBatch
 from massart.errors import InvalidDataError, InvalidParameterError
+from massart.evaluation import evaluate
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
 from massart.learners.pool import Pool
@@ -72,3 +74,52 @@ def test_whole_numbers_that_no_float_holds(parameter):
     for value in (10**400, -(10**400)):
         with pytest.raises(InvalidParameterError, match=parameter):
             MassartClassifier(**{"noise_rate": 0.1, "margin": 0.1, parameter: value}).partial_fit(X, Y, classes=[-1, 1])
+
+
+HALF = 0.5
+NO_NUMBERS = ("x", None, [], {}, 1j, object(), np.array([1.0, 2.0]), float("nan"), 10**400, -1, HALF)
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS, ids=lambda value: str(value)[:10])
+def test_columns_that_cannot_be_counted(value):
+    learner = Halfspace(3, 0.1, 0.1)
+    for use in (
+        lambda: Halfspace(value, 0.1, 0.1),
+        lambda: Pool(value),
+        lambda: Drifting(value, 20),
+        lambda: learner.widen(value),
+        lambda: learner.narrow(value),
+    ):
+        with pytest.raises(InvalidParameterError, match="n_features"):
+            use()
+
+
+@pytest.mark.parametrize("value", [None, 1.0, "ab", (1.0,), (1.0, "x"), (1.0, 10**400), object()], ids=repr)
+def test_class_weights_that_are_not_two_numbers(value):
+    with pytest.raises(InvalidParameterError, match="class_weight"):
+        Halfspace(3, 0.1, 0.1, class_weight=value)
+
+
+DECISIONS = DecisionBatch.of([Decision(np.eye(2), row % 2, 0.5, float(row % 3 == 0)) for row in range(20)])
+MAY_BE_NONE = ("max_weight", "reward_range")
+MAY_BE_HALF = ("max_weight", "switch_threshold", "confidence")
+
+
+@pytest.mark.parametrize("parameter", ["confidence", "max_weight", "switch_threshold", "folds", "resamples", "seed",
+                                       "reward_range", "estimators", "intervals"])  # fmt: skip
+def test_parameters_of_an_evaluation(parameter):
+    for value in NO_NUMBERS:
+        if (value is None and parameter in MAY_BE_NONE) or (value is HALF and parameter in MAY_BE_HALF):
+            continue
+        with pytest.raises(InvalidParameterError, match=parameter.rstrip("s")):
+            evaluate(DECISIONS, "uniform", **{parameter: value})
+
+
+@pytest.mark.parametrize(
+    "field", ["contexts", "arm", "probability", "reward", "probabilities", "target", "weight", "line"]
+)
+def test_fields_of_a_decision(field):
+    for value in ("x", {}, 10**400, object(), np.ones((2, 2, 2))):
+        fields = {"contexts": np.eye(2), "arm": 0, "probability": 0.5, "reward": 1.0, field: value}
+        with pytest.raises(InvalidDataError):
+            evaluate(DecisionBatch.of([Decision(**fields)] * 3), "uniform")

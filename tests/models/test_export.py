@@ -176,7 +176,9 @@ def test_keys_are_those_of_the_data(tmp_path):
 
 def test_crossings_are_refused_in_onnx(tmp_path):
     model = learned_from(tmp_path, "a.vw", "1 |a x |b y\n-1 |a z |b y\n", bits=4, crossings=("ab",))
-    with pytest.raises(InvalidParameterError, match=r"crosses namespaces .* convert the data with the same -q"):
+    with pytest.raises(
+        InvalidParameterError, match=r"crosses namespaces .* convert the data with the same `crossings`"
+    ):
         export_model(model, tmp_path / "m.onnx")
     assert not (tmp_path / "m.onnx").exists()
     assert export_model(model, tmp_path / "m.npz") > 0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from massart.data import DecisionBatch, DecisionLog
-from massart.errors import InvalidDataError, InvalidParameterError
+from massart.errors import InvalidDataError, InvalidParameterError, shown
 from massart.evaluation import estimators as formulas
 from massart.evaluation.estimators import Estimate
 from massart.evaluation.intervals import (
@@ -24,6 +24,7 @@ from massart.evaluation.log import WeightedLog, weigh
 from massart.evaluation.policies import TargetPolicy
 from massart.evaluation.reward_model import cross_fitted_rewards
 from massart.evaluation.sequences import confidence_sequence
+from massart.options import strict_number, whole_number
 
 __all__ = ["ESTIMATORS", "INTERVALS", "Evaluation", "Line", "evaluate"]
 
@@ -100,7 +101,18 @@ def evaluate(
     >>> found["snips"].value, found.effective_sample_size
     (0.0, 200.0)
     """
+    strict_number("confidence", confidence, 5e-324, 1.0, "give a number between 0 and 1; .95 is usual")
     check_confidence(confidence)
+    if max_weight is not None:
+        strict_number("max_weight", max_weight, 5e-324, 1.8e308, "give a finite number above 0, or None")
+    if reward_range is not None and not (isinstance(reward_range, Sequence) and len(reward_range) == 2):
+        raise InvalidParameterError(f"reward_range={shown(reward_range)}: give the least and the largest reward")
+    for end in reward_range or ():
+        strict_number("reward_range", end, -1.8e308, 1.8e308, "give the least and the largest reward, as numbers")
+    strict_number("switch_threshold", switch_threshold, 0.0, math.inf, "give a number of at least 0")
+    whole_number("folds", folds, 2, 1 << 53, "give a whole number, 2 or more")
+    whole_number("resamples", resamples, 2, 1 << 31, "give a whole number, 2 or more")
+    whole_number("seed", seed, 0, 1 << 64, "give a whole number, 0 or more")
     _known("estimator", estimators, ESTIMATORS)
     _known("interval", intervals, INTERVALS)
     opened = DecisionLog(log) if isinstance(log, str | os.PathLike) else log
@@ -139,6 +151,8 @@ def evaluate(
 
 
 def _known(what: str, asked: Sequence[str], known: Sequence[str]) -> None:
+    if isinstance(asked, str) or not isinstance(asked, Sequence):
+        raise InvalidParameterError(f"{what}s must be a list of names; take some of {', '.join(known)}")
     if not asked:
         raise InvalidParameterError(f"no {what} is named; take some of {', '.join(known)}")
     for name in asked:

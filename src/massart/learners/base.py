@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,17 +10,22 @@ from numpy.typing import NDArray
 from massart.errors import InvalidParameterError
 from massart.kernels.door import NO_WEIGHT, Rows, check_labels, one_label, one_row
 from massart.learners.locking import Guarded
+from massart.options import whole_number
 
 __all__ = [
+    "NO_SCORES",
     "BinaryLearner",
     "Learner",
     "OnlineLearner",
     "Stateful",
+    "check_columns",
     "check_narrower",
     "check_wider",
     "narrowed",
     "widened",
 ]
+
+_MOST_COLUMNS = 1 << 40  # more than any memory holds
 
 
 class Stateful(Protocol):
@@ -65,6 +70,9 @@ class OnlineLearner(Stateful, Protocol):
         """(d,) the weights up to a positive factor, without a copy where possible: what an adversary looks at."""
 
 
+NO_SCORES = np.empty(0)
+
+
 class Learner(Guarded, ABC):
     """A learner of this package, of two classes or more."""
 
@@ -95,16 +103,34 @@ class Learner(Guarded, ABC):
 class BinaryLearner(Learner):
     """A learner of two classes, whose labels are -1 and +1; a score >= 0 means +1."""
 
+    _no_average: ClassVar[NDArray[np.float64]]  # the empty array of which a kernel accumulates nothing
     _scaled: bool  # whether rows are scaled to norm 1
+    _class_weight: tuple[float, float]
 
-    @abstractmethod
+    @property
+    def class_weight(self) -> tuple[float, float]:
+        """The weights of the labels -1 and +1."""
+        return self._class_weight
+
     def learn_rows(
-        self, rows: Rows, y: Any, weight: Any = NO_WEIGHT, order: Any = None, average: Any = None, scores: Any = None
+        self,
+        rows: Rows,
+        y: NDArray[np.int8],
+        weight: NDArray[np.float64] = NO_WEIGHT,
+        order: NDArray[np.uint64] | None = None,
+        average: NDArray[np.float64] = NO_SCORES,
+        scores: NDArray[np.float64] = NO_SCORES,
     ) -> None:
         """Predict, then learn, rows in the given order; all or, if one of them is invalid, none.
 
-        `average` accumulates what `summed` needs; `scores` receives the scores of the predictions.
+        `average`, made by `new_average`, accumulates what `summed` needs; `scores` receives those of the predictions.
         """
+        with self._lock:
+            self._learn(rows, y, weight, order, average if average.size else self._no_average, scores)
+
+    @abstractmethod
+    def _learn(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any, scores: Any) -> None:
+        """`learn_rows`, while the lock is held."""
 
     @classmethod
     @abstractmethod
@@ -156,8 +182,14 @@ class BinaryLearner(Learner):
             return self.from_arrays({name: array.copy() for name, array in self.arrays().items()})
 
 
+def check_columns(n_features: Any) -> int:
+    """The number of columns of a learner."""
+    return whole_number("n_features", n_features, 0, _MOST_COLUMNS, "give the number of columns, 0 or more")
+
+
 def check_wider(n_features: int, width: int) -> None:
     """Refuse to widen to fewer columns than there are."""
+    check_columns(n_features)
     if n_features < width:
         raise InvalidParameterError(
             f"n_features={n_features}: the learner has {width} columns already; give at least as many"
@@ -182,6 +214,7 @@ def check_narrower(n_features: int, *arrays: NDArray[Any]) -> None:
     Traceback (most recent call last):
     massart.errors.InvalidParameterError: n_features=1: column 1 (counted from 0) has been learned ...
     """
+    check_columns(n_features)
     if not 0 <= n_features < len(arrays[0]):
         raise InvalidParameterError(
             f"n_features={n_features}: the learner has {len(arrays[0]) - 1} columns; give at most as many, 0 or more"
@@ -204,11 +237,3 @@ def narrowed(array: NDArray[Any], n_features: int) -> NDArray[Any]:
     """
     array[n_features] = array[-1]
     return array[: n_features + 1]
-
-
-def padded(array: NDArray[Any], size: int, values: Any) -> NDArray[Any]:
-    """An array of a file written before its first axis grew to `size`: `values` are what the new entries become."""
-    if array.shape[0] != size - len(values):
-        return array
-    new = np.asarray(values, dtype=np.float64).reshape(len(values), *array.shape[1:])
-    return np.concatenate([array, new])

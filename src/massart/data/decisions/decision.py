@@ -129,6 +129,17 @@ class DecisionBatch:
         """Put decisions together; all must have contexts of one width, all dense or all sparse."""
         if not decisions:
             raise InvalidDataError("a batch of decisions cannot be empty: give at least one decision")
+        try:
+            return cls._stacked(decisions)
+        except InvalidDataError:
+            raise
+        except (TypeError, ValueError, OverflowError, AttributeError, IndexError) as error:
+            raise InvalidDataError(
+                f"the fields of the decisions are not of their types, or of different shapes: {error}"
+            ) from None
+
+    @classmethod
+    def _stacked(cls, decisions: Sequence[Decision]) -> "DecisionBatch":
         contexts = [decision.contexts for decision in decisions]
         for other in contexts:
             check_form(other)
@@ -136,7 +147,7 @@ class DecisionBatch:
             stack = checked_csr(sparse.vstack(contexts, format="csr"))
         else:
             stack = np.vstack(contexts)
-        return cls(
+        made = cls(
             contexts=stack,
             starts=np.concatenate([[0], np.cumsum([decision.arms for decision in decisions])]).astype(np.int64),
             arms=np.array([decision.arm for decision in decisions], dtype=np.int64),
@@ -149,6 +160,10 @@ class DecisionBatch:
             times=[decision.time for decision in decisions],
             lines=np.array([decision.line for decision in decisions], dtype=np.int64),
         )
+        flat = made.arms, made.propensities, made.rewards, made.weights, made.logged, made.target, made.lines
+        if stack.ndim != 2 or any(part.ndim != 1 for part in flat):
+            raise ValueError("contexts have rows and columns, and the other fields are numbers")
+        return made
 
     def __len__(self) -> int:
         return int(self.arms.size)

@@ -79,7 +79,10 @@ def csv_separator(first: str) -> str | None:
     (';', None)
     """
     for separator in (",", "\t", ";", "|"):
-        names = set(next(csv.reader([first], delimiter=separator), []))
+        try:
+            names = set(next(csv.reader([first], delimiter=separator), []))
+        except csv.Error:  # a line of VW may be longer than a cell of CSV
+            return None
         if "arm" in names and names & {"reward", "cost"}:
             return separator
     return None
