@@ -1,8 +1,8 @@
 """Peak memory of a whole process that learns from text, for a file and for one four times as long."""
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from file_contenders import ONE, POOL, VW, check_learned, train, vowpal
 from file_processes import Command, able, run
@@ -18,8 +18,7 @@ ROUNDS = 3  # at most: peaks differ little from run to run
 _FILE, _PIPE = "file", "pipe"
 
 
-@dataclass(frozen=True)
-class Reader:
+class Reader(NamedTuple):
     """Who reads, and from where."""
 
     kind: str

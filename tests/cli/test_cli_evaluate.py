@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from cli_cases import assert_refused
 from typer.testing import CliRunner
 
 from massart.cli.main import app
@@ -84,12 +85,7 @@ def test_some_estimators_and_intervals_with_a_range(log):
     ],
 )
 def test_a_mistake_gets_a_sentence_and_exit_code_2(log, arguments, words):
-    result = massart("evaluate", log, *arguments)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert result.stderr.startswith("massart evaluate: ")
-    assert words in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
+    assert_refused(massart("evaluate", log, *arguments), "evaluate", words)
 
 
 def test_impossible_propensities_are_named(tmp_path):

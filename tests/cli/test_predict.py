@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import processes
 import pytest
+from cli_cases import write_rows
 from typer.testing import CliRunner
 
 from massart import MassartClassifier, load, save
@@ -23,9 +24,7 @@ def massart(*arguments, **options):
 
 @pytest.fixture
 def model(tmp_path):
-    path = tmp_path / "rows.svm"
-    lines = (f"{y} " + " ".join(f"{j + 1}:{v}" for j, v in enumerate(x)) for x, y in zip(X.tolist(), Y, strict=True))
-    path.write_text("\n".join(lines) + "\n")
+    path = write_rows(tmp_path / "rows.svm", X, Y)
     assert massart("train", path, "-f", tmp_path / "m", "--quiet").exit_code == 0
     return tmp_path / "m"
 
@@ -82,7 +81,7 @@ def test_a_model_from_python(tmp_path):
     ("damage", "words"),
     [
         (lambda path: path.write_bytes(b""), "it is empty"),
-        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "not a whole massart model file"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "not a valid massart model file"),
         (lambda path: path.unlink(), "does not exist"),
         (lambda path: (path.unlink(), path.mkdir()), "is a folder"),
     ],

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from cli_cases import assert_refused, write_rows
 from typer.testing import CliRunner
 
 from massart import load
@@ -27,10 +28,7 @@ def massart(*arguments, **options):
 
 @pytest.fixture
 def rows(tmp_path):
-    path = tmp_path / "rows.svm"
-    lines = (f"{y} " + " ".join(f"{j + 1}:{v}" for j, v in enumerate(x)) for x, y in zip(X.tolist(), Y, strict=True))
-    path.write_text("\n".join(lines) + "\n")
-    return path
+    return write_rows(tmp_path / "rows.svm", X, Y)
 
 
 @pytest.fixture
@@ -242,12 +240,7 @@ def test_going_on_and_refusing_to_go_on(rows, tmp_path):
     ],
 )
 def test_a_mistake_gets_a_sentence_and_exit_code_2(rows, arguments, words):
-    result = massart("train", rows, *arguments)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert result.stderr.startswith("massart train: ")
-    assert words in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
+    assert_refused(massart("train", rows, *arguments), "train", words)
 
 
 def test_a_file_that_is_not_there(tmp_path):

@@ -17,11 +17,10 @@ from massart.data.chunk import Position
 from massart.data.formats import arrow as arrow_format
 from massart.data.formats import arrow_files
 from massart.data.formats.arrow import ArrowFormat
-from massart.data.formats.arrow_files import MissingPyArrowError
 from massart.data.hashing import name_hash
 from massart.data.io.sources import Source
 from massart.data.schema import Schema
-from massart.errors import InvalidDataError
+from massart.errors import InvalidDataError, MissingPackageError
 
 
 def settle(source, schema, **options):
@@ -495,7 +494,7 @@ def test_without_pyarrow_the_error_says_what_to_install(tmp_path, monkeypatch):
         return real(name, *rest)
 
     monkeypatch.setattr(importlib, "import_module", absent)
-    with pytest.raises(MissingPyArrowError, match=r'pip install "massart\[files\]"'):
+    with pytest.raises(MissingPackageError, match=r'pip install "massart\[files\]"'):
         settle(source, Schema())
 
 

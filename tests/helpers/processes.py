@@ -1,11 +1,12 @@
 """Processes that tests start: with a time limit each, and with signals as a terminal gives them, whoever started us."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -27,6 +28,20 @@ def loaded_by(code: str, *modules: str) -> list[str]:
     """Which of the modules a new process has loaded when the code has run."""
     ended = f"{code}\nimport sys; print(*(name for name in {modules!r} if name in sys.modules))"
     return run([sys.executable, "-c", ended], capture_output=True, text=True, check=True).stdout.split()
+
+
+def run_program(command: list[str], timeout: float, in_hand: Callable[[], str], **environment: str) -> Any:
+    """What a program prints as JSON; a test failure with the input in hand if it does not come to its end."""
+    options = {"env": os.environ | environment, "capture_output": True, "text": True, "check": False}
+    try:
+        ended = run(command, timeout=timeout, **options)
+    except subprocess.TimeoutExpired:
+        pytest.fail(f"hangs at {in_hand()}")
+    if ended.returncode < 0:
+        pytest.fail(f"killed by signal {-ended.returncode} at {in_hand()}\n{ended.stderr}")
+    if ended.returncode > 0:
+        pytest.fail(f"{ended.stderr}\n{in_hand()}")
+    return json.loads(ended.stdout)
 
 
 class start(subprocess.Popen):  # noqa: N801, TID251 - a verb at the places where it is called

@@ -2,9 +2,6 @@
 read or written out of bounds, and the rows and flaws of the reference, bit for bit.
 """
 
-import json
-import os
-import subprocess
 import sys
 from itertools import islice
 from pathlib import Path
@@ -25,19 +22,9 @@ PROGRAM = processes.HELPERS / "fuzz_check.py"
 
 
 def run(progress: Path, *arguments: object, **environment: str) -> dict[str, float]:
-    """What the program says of itself; a test failure with the input in hand if it does not come to its end."""
+    """What the program says of itself."""
     command = [sys.executable, str(PROGRAM), "--progress", str(progress), *map(str, arguments)]
-    try:
-        ended = processes.run(
-            command, env=os.environ | environment, capture_output=True, text=True, timeout=PATIENCE, check=False
-        )
-    except subprocess.TimeoutExpired:
-        pytest.fail(f"hangs at {in_hand(progress)}")
-    if ended.returncode < 0:
-        pytest.fail(f"killed by signal {-ended.returncode} at {in_hand(progress)}\n{ended.stderr}")
-    if ended.returncode > 0:
-        pytest.fail(ended.stderr)
-    return json.loads(ended.stdout)
+    return processes.run_program(command, PATIENCE, lambda: in_hand(progress), **environment)
 
 
 def in_hand(progress: Path) -> str:

@@ -5,9 +5,6 @@ set), its forms taking equal parts, and some forms again with bounds checking in
 Parquet and Arrow files: a crash of it would end the process and fail the test.
 """
 
-import json
-import os
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -28,18 +25,9 @@ PROGRAM = processes.HELPERS / "reader_fuzz.py"
 
 
 def run(folder: Path, kind: str, count: int, *more: str, **environment: str) -> dict:
-    """What the program says of itself; a test failure with the file in hand if it does not come to its end."""
+    """What the program says of itself."""
     command = [sys.executable, str(PROGRAM), "--kind", kind, "--count", str(count), "--folder", str(folder), *more]
-    try:
-        ended = processes.run(
-            command, env=os.environ | environment, capture_output=True, text=True, timeout=PATIENCE, check=False
-        )
-    except subprocess.TimeoutExpired:
-        pytest.fail(f"hangs at {in_hand(folder)}")
-    if ended.returncode < 0:
-        pytest.fail(f"killed by signal {-ended.returncode} at {in_hand(folder)}")
-    assert ended.returncode == 0, f"{ended.stderr}\n{in_hand(folder)}"
-    return json.loads(ended.stdout)
+    return processes.run_program(command, PATIENCE, lambda: in_hand(folder), **environment)
 
 
 def in_hand(folder: Path) -> str:

@@ -13,7 +13,7 @@ from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as pool_kernel
 from massart.kernels.learning.pool import DIAGONAL
 from massart.learners.certificate import Certificate
-from massart.learners.certify import Council
+from massart.learners.certify import Prod
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import initial_state
 from massart.learners.multiclass import OneVsRest, make_learner
@@ -519,7 +519,7 @@ def test_classes_with_weights_count_unweighted_answers():
 
 
 @pytest.mark.parametrize("voting", ["sample", "majority"])
-def test_a_council_pays_for_what_it_lost_to_its_default_and_for_its_coins(voting):
+def test_a_mixture_pays_for_what_it_lost_to_its_default_and_for_its_draws(voting):
     learner = Drifting(5, 50, seed=1, voting=voting, grid=[(0.1, 0.05, True)])
     learner.learn_many(X, Y)
     own, c = learner.steady.certificate(), learner.certificate()
@@ -539,7 +539,7 @@ def test_a_council_pays_for_what_it_lost_to_its_default_and_for_its_coins(voting
     assert c.confident_mistake_bound == pytest.approx(c.mistake_bound + chance)
     assert t[mixture.Total.COINS] > 0
     assert (c.mistakes, c.rounds, c.noise_rate) == (learner.mistakes, 2000, own.noise_rate)
-    worse = Council(c.mistakes, float(t[mixture.Total.EXPECTED]) + 5000.0, 0.0, 1.0)  # had it expected to lose more
+    worse = Prod(c.mistakes, float(t[mixture.Total.EXPECTED]) + 5000.0, 0.0, 1.0)  # had it expected to lose more
     dear = learner.steady.certificate_with(worse, 0.99)
     assert dear.regret_bound == pytest.approx(regret + price + 5000.0)
     assert dear.evidence <= c.evidence

@@ -50,7 +50,7 @@ def test_a_moving_target_is_followed(kind, rounds, horizon, width):
 
 @pytest.mark.parametrize("voting", ["sample", "majority"])
 @pytest.mark.parametrize("kind", ["stays", "jumps", "turns"])
-def test_the_council_pays_at_most_its_price(kind, voting):
+def test_the_mixture_pays_at_most_its_price(kind, voting):
     """On every path EXPECTED <= mistakes of the pool that remembers + a logarithm, <= those of the other + a root."""
     for seed in range(5):
         X, y = stream(kind, seed, 4000)
@@ -77,7 +77,7 @@ def test_what_stays_costs_a_logarithm():
         assert learner.steady.mistakes < learner.recent.mistakes
         assert learner.leader is learner.steady
     assert np.mean(extra) <= np.mean(price) + Z * np.std(extra, ddof=1) / np.sqrt(40)
-    assert np.ptp(extra) > 0, "the council did toss its coins"
+    assert np.ptp(extra) > 0, "random numbers were drawn"
 
 
 def test_a_turning_world_in_which_nothing_else_is_wrong():
@@ -95,7 +95,7 @@ def test_fading_is_weighting(voting, factor):
     """Faded by f, then taught rows of weight f c, a pool is one taught rows of weight c: all of them weigh less.
 
     A factor that is a power of two changes no bit of any quotient, so long streams agree; others round, and the
-    rounding grows from round to round (short streams, loose tolerance). The council's squares are not discounted.
+    rounding grows from round to round (short streams, loose tolerance). The squares of Prod are not discounted.
     """
     X, y = stream("stays", 0, 500)
     X = np.hstack([X, np.random.default_rng(1).normal(size=(500, FEW + 1 - WIDTH))])  # no full matrix: it begins anew

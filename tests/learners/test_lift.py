@@ -4,8 +4,6 @@ The guarantee bounds an expectation by an expectation: E[lift - guarantee] >= 0,
 above -4 standard errors but for 3 times in 1e5.
 """
 
-from dataclasses import asdict
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -351,49 +349,3 @@ def test_algorithm_3_as_printed_guarantees_nothing_once_a_reward_came_late():
         assert (certificate.guaranteed_lift is None) is late
         assert certificate.verdict == NOTHING
         assert ("rewards that come late" in certificate.sentence) is late
-
-
-# ----------------------------------------------------------------------------------------------------------- old files
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_arrays_of_older_files_say_no_more_than_is_true(kind):
-    """Nine rows: nothing is guaranteed for the old rounds, their regret is paid, and DRIFT at its largest."""
-    bandit = trained(kind)
-    arrays = state(bandit)
-    arrays["experts"] = arrays["experts"][:9].copy()
-    old = MonotoneBandit.from_arrays(arrays)
-    s, rounds = old.arrays()["experts"], old.rounds
-    assert s.shape[0] == len(kernel.Expert)
-    assert (s[kernel.Expert.KEPT] == 0).all()
-    certificate = old.certificate()
-    assert certificate.verdict == NOTHING
-    if kind == "one expert":
-        squares, cap = s[[kernel.Expert.SQUARES, kernel.Expert.CAP], 0]
-        regret = np.sqrt(2) * np.sqrt(cap**2 + squares) + 2 * cap + 2 * np.sqrt(rounds * squares)
-        assert certificate.guaranteed_lift == pytest.approx(-regret)
-        assert certificate.evidence == 0
-    else:
-        assert certificate.guaranteed_lift is None
-    X = np.eye(D)
-    assert np.array_equal(old.probabilities(X), bandit.probabilities(X))
-    again = MonotoneBandit.from_arrays(state(old))
-    assert asdict(again.certificate()) == asdict(certificate)
-
-
-def test_a_new_bandit_of_an_older_file_is_a_new_bandit():
-    arrays = state(make("one expert"))
-    arrays["experts"] = arrays["experts"][:9].copy()
-    old = MonotoneBandit.from_arrays(arrays)
-    assert np.array_equal(old.arrays()["experts"], make("one expert").arrays()["experts"])
-
-
-def test_a_ranker_of_an_older_file_pays_for_its_caps():
-    ranker = MonotoneRanker(0.5, 0.5)
-    ranker.learn(np.eye(3), [0.0, 0.5, 1.0])
-    arrays = {name: array.copy() for name, array in ranker.arrays().items()}
-    arrays["experts"] = arrays["experts"][:9].copy()
-    old = MonotoneRanker.from_arrays(arrays)
-    cap, squares = ranker.arrays()["experts"][[kernel.Expert.CAP, kernel.Expert.SQUARES], 0]
-    assert old.guaranteed_lift == pytest.approx(-theory.ftrl_regret(cap, squares) - 2 * cap)
-    assert np.array_equal(old.weights, ranker.weights)

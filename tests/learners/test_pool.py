@@ -77,7 +77,7 @@ def test_the_unit_of_rows_does_not_matter(parameters, width):
     ]
     for other, unit in zip(fits[1:], (2.0**-100, 2.0**100), strict=True):
         assert np.array_equal(fits[0].coef_, other.coef_ * unit)
-        if parameters.get("voting") == "majority":  # with coins, that tells the council otherwise from then on
+        if parameters.get("voting") == "majority":  # with draws, the shares differ from then on
             assert abs(fits[0].mistakes_ - other.mistakes_) <= 3
         assert fits[0].noise_rate_ == other.noise_rate_
 

@@ -17,8 +17,10 @@ from massart.errors import MassartError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["escaped", "failure", "open_streams", "plain_console", "reporting", "with_flags"]
+__all__ = ["FAILED", "FAILURES", "escaped", "failure", "open_streams", "plain_console", "reporting", "with_flags"]
 
+FAILURES = (MassartError, OSError, MemoryError)  # what a command reports in a sentence
+FAILED = 2  # its exit code then
 _PLAIN_WIDTH = 120  # of a table that goes to a file or a pipe
 _OF_STREAMS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF, errno.EIO)  # what writing to one may end with
 _FLAGS: Mapping[str, str] = {  # of the parameters that messages name, where they differ from --name
@@ -49,19 +51,18 @@ def reporting(
     interrupted: str = "",
     flags: Mapping[str, str] | None = None,
 ) -> Iterator[None]:
-    """Inside of it a command does its work; what goes wrong is told on standard error, and ends it with its code.
+    """A command runs inside of it; an error is reported on standard error and becomes the exit code.
 
-    2 is the code of what cannot be done, 128 and its number that of a signal. `flags` are those of this command that
-    other commands spell otherwise. If nobody reads standard output any
-    more, there is nothing to do and nothing to say.
+    2 is the exit code of an error, 128 and its number that of a signal. `flags` are those of this command that
+    other commands spell otherwise. A closed pipe at standard output ends the command without a message.
     """
     words, code = "", 0
     try:
         yield
     except BrokenPipeError:
         Outlet(sys.stdout).silence()
-    except (MassartError, OSError, MemoryError) as error:
-        words, code = failure(error, flags), 2
+    except FAILURES as error:
+        words, code = failure(error, flags), FAILED
     except KeyboardInterrupt:
         words, code = interrupted, 128 + (stop() or 2)
     if words:

@@ -10,9 +10,10 @@ import sys
 from typing import Annotated, NoReturn
 
 import typer
+from typer.core import TyperArgument
 
 from massart import __version__
-from massart.cli._command import failure, open_streams
+from massart.cli._command import FAILED, FAILURES, failure, open_streams
 from massart.cli.bound import bound
 from massart.cli.convert import convert
 from massart.cli.doctor import doctor
@@ -24,8 +25,9 @@ from massart.cli.race import race
 from massart.cli.train import train
 from massart.cli.warmup import warmup
 from massart.cli.worlds import worlds
-from massart.errors import MassartError
 
+# Typer shows the Python type of an argument, as in <list[str]>; its name and its text say enough.
+TyperArgument.display_type_rich = lambda self, ctx: None  # type: ignore[method-assign]
 app = typer.Typer(
     name="massart",
     help="Online linear classification with a mistake bound when labels are wrong unevenly.",
@@ -65,9 +67,9 @@ def run() -> NoReturn:
         code: str | int | None = 0
     except SystemExit as end:
         code = end.code
-    except (MassartError, OSError, MemoryError) as error:
+    except FAILURES as error:
         Outlet(sys.stderr, careless=True).say(f"massart: {failure(error)}")
-        code = 2
+        code = FAILED
     code = _flushed(code)
     if isinstance(code, str) or "joblib" in sys.modules:
         sys.exit(code)
@@ -83,6 +85,6 @@ def _flushed(code: str | int | None) -> str | int | None:
         out.silence()
         if not code and error.errno != errno.EPIPE:
             err.say(f"massart: {failure(error)}")
-            code = 2
+            code = FAILED
     err.write(b"")
     return code

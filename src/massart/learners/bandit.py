@@ -13,7 +13,7 @@ from massart.kernels.learning import ranking as kernel
 from massart.kernels.ranking_door import CheckedRound, check_round
 from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
 from massart.learners.choice import Choice, Contexts, Played, Signer, begin_epoch
-from massart.learners.lift import OLD_EXPERT_SIZE, LiftCertificate, certify_lift, grown
+from massart.learners.lift import LiftCertificate, certify_lift
 from massart.learners.locking import Guarded
 from massart.learners.pending import Pending
 from massart.options import MOST_CHOICES, BanditOptions, check_reward, strict_number
@@ -273,7 +273,7 @@ class MonotoneBandit(Guarded):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "MonotoneBandit":
-        """A bandit that learns and draws as the one whose `arrays()` these are; those of older files are completed.
+        """A bandit that learns and draws as the one whose `arrays()` these are.
 
         Its own choices are of a new epoch and signed by a new key.
         """
@@ -283,14 +283,14 @@ class MonotoneBandit(Guarded):
 
     def _set(self, arrays: dict[str, NDArray[Any]]) -> None:
         require_arrays(arrays, ("how", "experts", "totals", "weights", "seed", "options", "pending", "identity"))
-        state = check_state(dict(arrays, experts=_grown(arrays)))
+        state = check_state(arrays)
         for name, kind, size in (("seed", np.uint64, 1), ("identity", np.uint8, 16)):
             if arrays[name].shape != (size,) or arrays[name].dtype != kind:
                 raise ModelFileError(f"array {name!r} is not {size} numbers of type {kind.__name__}")
         options = arrays["options"]
-        if options.dtype != np.float64 or options.shape not in ((2,), (3,)) or not np.isfinite(options).all():
+        if options.dtype != np.float64 or options.shape != (3,) or not np.isfinite(options).all():
             raise ModelFileError("array 'options' is not the default reward, clip_rewards and expire_after")
-        default, clip, expiry = (*options.tolist(), 0.0)[:3]
+        default, clip, expiry = options.tolist()
         if not state.lowest <= default <= state.highest or clip not in (0.0, 1.0) or not 0 <= expiry <= MOST_CHOICES:
             raise ModelFileError("array 'options' holds a default reward or an expire_after that no bandit has")
         if expiry != int(expiry):
@@ -341,17 +341,3 @@ def _first_state(options: BanditOptions) -> RankingState:
     horizon, exploration = options.horizon or 0.0, options.exploration or 0.0
     how = [exploration, lowest, highest, horizon, margin is None, options.update == "paper"]
     return new_state(how, [(g, m) for g in gaps for m in margins])
-
-
-def _grown(arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
-    """The experts of an old file with what late rewards may have cost: |<g, w - w'>| <= 2 |g|, and Cauchy-Schwarz."""
-    S, how, t = arrays["experts"], arrays["how"], arrays["totals"]
-    if S.ndim != 2 or S.shape[0] != OLD_EXPERT_SIZE or how.shape != (len(kernel.Setting),) or t.ndim != 1:
-        return S
-    if any(array.dtype != np.float64 or not np.isfinite(array).all() for array in (S, how, t)):
-        return S
-    rounds = max(0.0, float(t[kernel.Total.ROUNDS])) if t.size > kernel.Total.ROUNDS else 0.0
-    drift = 2.0 * np.sqrt(rounds * np.maximum(0.0, np.minimum(S[kernel.Expert.SQUARES], 1e200)))
-    if how[kernel.Setting.PAPER]:
-        drift = np.full(S.shape[1], float(rounds > 0 or arrays["pending"].size > 0))
-    return grown(S, rounds, drift)

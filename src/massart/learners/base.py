@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from massart.learners.locking import Guarded
 from massart.options import whole_number
 
 __all__ = [
+    "NO_SCORES",
     "BinaryLearner",
     "Learner",
     "OnlineLearner",
@@ -69,6 +70,9 @@ class OnlineLearner(Stateful, Protocol):
         """(d,) the weights up to a positive factor, without a copy where possible: what an adversary looks at."""
 
 
+NO_SCORES = np.empty(0)
+
+
 class Learner(Guarded, ABC):
     """A learner of this package, of two classes or more."""
 
@@ -99,16 +103,34 @@ class Learner(Guarded, ABC):
 class BinaryLearner(Learner):
     """A learner of two classes, whose labels are -1 and +1; a score >= 0 means +1."""
 
+    _no_average: ClassVar[NDArray[np.float64]]  # the empty array of which a kernel accumulates nothing
     _scaled: bool  # whether rows are scaled to norm 1
+    _class_weight: tuple[float, float]
 
-    @abstractmethod
+    @property
+    def class_weight(self) -> tuple[float, float]:
+        """The weights of the labels -1 and +1."""
+        return self._class_weight
+
     def learn_rows(
-        self, rows: Rows, y: Any, weight: Any = NO_WEIGHT, order: Any = None, average: Any = None, scores: Any = None
+        self,
+        rows: Rows,
+        y: NDArray[np.int8],
+        weight: NDArray[np.float64] = NO_WEIGHT,
+        order: NDArray[np.uint64] | None = None,
+        average: NDArray[np.float64] = NO_SCORES,
+        scores: NDArray[np.float64] = NO_SCORES,
     ) -> None:
         """Predict, then learn, rows in the given order; all or, if one of them is invalid, none.
 
-        `average` accumulates what `summed` needs; `scores` receives the scores of the predictions.
+        `average`, made by `new_average`, accumulates what `summed` needs; `scores` receives those of the predictions.
         """
+        with self._lock:
+            self._learn(rows, y, weight, order, average if average.size else self._no_average, scores)
+
+    @abstractmethod
+    def _learn(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any, scores: Any) -> None:
+        """`learn_rows`, while the lock is held."""
 
     @classmethod
     @abstractmethod
@@ -215,11 +237,3 @@ def narrowed(array: NDArray[Any], n_features: int) -> NDArray[Any]:
     """
     array[n_features] = array[-1]
     return array[: n_features + 1]
-
-
-def padded(array: NDArray[Any], size: int, values: Any) -> NDArray[Any]:
-    """An array of a file written before its first axis grew to `size`: `values` are what the new entries become."""
-    if array.shape[0] != size - len(values):
-        return array
-    new = np.asarray(values, dtype=np.float64).reshape(len(values), *array.shape[1:])
-    return np.concatenate([array, new])

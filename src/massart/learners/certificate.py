@@ -27,8 +27,7 @@ class Certificate:
         at most 1 - confidence, however often one looks. It may be multiplied over independent streams.
     holds : False when the evidence does so: the declaration cannot be true. Never False if rows had unequal sample
         weights, or were learned more than once: then the theorem need not apply, whatever the stream is.
-    constant_mistakes : what always answering the more frequent label so far would have got wrong; infinite if the
-        labels were not counted (a file of an early version).
+    constant_mistakes : what always answering the more frequent label so far would have got wrong.
     applies : whether what the theorem assumes of weights and repetitions is known to hold. If it is known not to
         hold, the bounds are the number of rounds.
     classes : the number of classes.

@@ -7,13 +7,17 @@ pool, Theorem 16 the second test, which finds labels that say nothing.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, inf, log, log1p, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart import theory
 from massart.kernels.learning import halfspace as kernel
-from massart.kernels.learning import mixture, pool
+from massart.kernels.learning import pool
+from massart.kernels.learning.halfspace import Rule, State
+from massart.kernels.learning.mixture import Member, Total
+from massart.kernels.learning.pool import Column, Setting
 from massart.learners.certificate import Certificate
 
 _HALVINGS = 40  # of the interval in which a limit is searched
@@ -33,11 +37,6 @@ def _largest(heaviest: float, longest2: float, margin: float) -> float:
     return heaviest * (margin + sqrt(max(longest2, 1.0))) / margin
 
 
-def _guess(weight: float, positives: float, unproved: float) -> float:
-    """The weight of the rarer label; infinite if a file of an early version did not count them."""
-    return inf if unproved == 2.0 else min(positives, weight - positives)
-
-
 def _before_class_weights(noise_rate: float, negative: float, positive: float) -> float:
     """The inverse of theory.class_weight_noise_rate.
 
@@ -54,16 +53,16 @@ def _class_weighted(arrays: NDArray[np.float64], negative: int, positive: int) -
 
 def regret_bound(rule: NDArray[np.float64], s: NDArray[np.float64]) -> float:
     """What the optimiser's regret on <g, .> is at most, from the gradients it has really seen."""
-    kind, squares = rule[kernel.Rule.KIND], float(s[kernel.State.SQUARES])
+    kind, squares = rule[Rule.KIND], float(s[State.SQUARES])
     if kind == kernel.FTRL:
-        return theory.ftrl_regret(float(s[kernel.State.CAP]), squares)
+        return theory.ftrl_regret(float(s[State.CAP]), squares)
     if kind == kernel.FIXED:
-        return theory.fixed_regret(float(rule[kernel.Rule.PACE]), squares)
+        return theory.fixed_regret(float(rule[Rule.PACE]), squares)
     if kind == kernel.ADAGRAD:
         return theory.adagrad_regret(squares)
     # Gradient descent with steps that never grow, in a ball of diameter 2, plus the price of the slack.
-    distance = 2.0 / float(s[kernel.State.STEP]) if s[kernel.State.STEP] > 0 else 0.0
-    return distance + float(s[kernel.State.STEPPED]) / 2 + float(s[kernel.State.SLACK])
+    distance = 2.0 / float(s[State.STEP]) if s[State.STEP] > 0 else 0.0
+    return distance + float(s[State.STEPPED]) / 2 + float(s[State.SLACK])
 
 
 def path_regret(rule: NDArray[np.float64], s: NDArray[np.float64]) -> float:
@@ -71,23 +70,23 @@ def path_regret(rule: NDArray[np.float64], s: NDArray[np.float64]) -> float:
 
     sum <g, w> + |sum g|; for adagrad-norm and the paper's steps, whose sum of gradients is not kept, Theorems 1(c), 8.
     """
-    if rule[kernel.Rule.KIND] in (kernel.FTRL, kernel.FIXED):
-        return float(s[kernel.State.LINEAR]) + sqrt(float(s[kernel.State.NORM2]))
+    if rule[Rule.KIND] in (kernel.FTRL, kernel.FIXED):
+        return float(s[State.LINEAR]) + sqrt(float(s[State.NORM2]))
     return regret_bound(rule, s)
 
 
 def certify(rule: NDArray[np.float64], s: NDArray[np.float64], confidence: float) -> Certificate:
     """The certificate of one halfspace: Theorem 12 of docs/theory.md."""
     theory.check_confidence(confidence)
-    noise_rate, margin = float(rule[kernel.Rule.ETA]), float(rule[kernel.Rule.GAMMA])
-    weight, wrong = float(s[kernel.State.WEIGHT]), float(s[kernel.State.WRONG])
+    noise_rate, margin = float(rule[Rule.ETA]), float(rule[Rule.GAMMA])
+    weight, wrong, positives = (float(s[k]) for k in (State.WEIGHT, State.WRONG, State.POSITIVES))
     regret, chance, log_evidence = 0.0, 0.0, -inf
-    if s[kernel.State.ROUNDS] > 0.0:
+    if s[State.ROUNDS] > 0.0:
         regret = path_regret(rule, s)
-        floor = float(s[kernel.State.FLOOR]) if rule[kernel.Rule.KIND] == kernel.PAPER else margin
-        largest = _largest(float(s[kernel.State.HEAVIEST]), float(s[kernel.State.LONGEST2]), floor)
-        spreads = [(float(s[kernel.State.SPREAD]), largest)]
-        scale = float(s[kernel.State.FIRST]) * (1.0 + margin) / margin
+        floor = float(s[State.FLOOR]) if rule[Rule.KIND] == kernel.PAPER else margin
+        largest = _largest(float(s[State.HEAVIEST]), float(s[State.LONGEST2]), floor)
+        spreads = [(float(s[State.SPREAD]), largest)]
+        scale = float(s[State.FIRST]) * (1.0 + margin) / margin
         chance = theory.anytime_deviation(confidence, spreads, scale)
         log_evidence = theory.anytime_evidence(wrong - noise_rate * weight - regret, spreads, scale)
     expected = noise_rate * weight + regret
@@ -103,18 +102,18 @@ def certify(rule: NDArray[np.float64], s: NDArray[np.float64], confidence: float
         confidence=confidence,
         holds=not applies or log_evidence < -log1p(-confidence),
         evidence=_as_number(log_evidence),
-        constant_mistakes=_guess(weight, float(s[kernel.State.POSITIVES]), float(s[kernel.State.UNPROVED])),
+        constant_mistakes=min(positives, weight - positives),
         applies=applies,
-        weighted=weight != float(s[kernel.State.ROUNDS]),
-    ).without_bound(s[kernel.State.UNPROVED] == 1.0)
+        weighted=weight != float(s[State.ROUNDS]),
+    ).without_bound(s[State.UNPROVED] != 0.0)
 
 
 def _applies(rule: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
-    if s[kernel.State.UNPROVED] != 0.0:
+    if s[State.UNPROVED] != 0.0:
         return False
-    rounds, heaviest = float(s[kernel.State.ROUNDS]), float(s[kernel.State.HEAVIEST])
-    classes = rule[[kernel.Rule.NEGATIVE, kernel.Rule.POSITIVE]]
-    weight = _plain_weight(float(s[kernel.State.WEIGHT]), float(s[kernel.State.POSITIVES]), *classes)
+    rounds, heaviest = float(s[State.ROUNDS]), float(s[State.HEAVIEST])
+    classes = rule[[Rule.NEGATIVE, Rule.POSITIVE]]
+    weight = _plain_weight(float(s[State.WEIGHT]), float(s[State.POSITIVES]), *classes)
     return not _unequal(weight, heaviest, rounds)
 
 
@@ -127,19 +126,17 @@ def _plain_weight(weight: float, positives: float, negative: float, positive: fl
 def lower_noise_rate(rule: NDArray[np.float64], s: NDArray[np.float64], confidence: float) -> float:
     """A lower confidence limit for the noise rate, at the declared margin: Theorems 12 and 16 of docs/theory.md."""
     own = certify(rule, s, 1 - (1 - confidence) / 2)
-    if not own.applies or s[kernel.State.ROUNDS] == 0.0:
+    if not own.applies or s[State.ROUNDS] == 0.0:
         return 0.0
-    classes = float(rule[kernel.Rule.NEGATIVE]), float(rule[kernel.Rule.POSITIVE])
+    classes = float(rule[Rule.NEGATIVE]), float(rule[Rule.POSITIVE])
     floor = _before_class_weights(own.noise_rate, *classes) if not own.holds else 0.0
-    if rule[kernel.Rule.KIND] not in (kernel.FTRL, kernel.FIXED) or _class_weighted(
-        rule, kernel.Rule.NEGATIVE, kernel.Rule.POSITIVE
-    ):
+    if rule[Rule.KIND] not in (kernel.FTRL, kernel.FIXED) or _class_weighted(rule, Rule.NEGATIVE, Rule.POSITIVE):
         return floor
-    margin = float(rule[kernel.Rule.GAMMA])
-    told = [(margin, 1.0 - 2.0 * own.noise_rate, sqrt(float(s[kernel.State.NORM2])), float(s[kernel.State.INVERSE]))]
-    longest = max(margin, sqrt(float(s[kernel.State.LONGEST2])))
-    weights = float(s[kernel.State.HEAVIEST]), float(s[kernel.State.FIRST])
-    return max(floor, _search(told, margin, longest, weights, 1 - (1 - confidence) / 2))
+    margin = float(rule[Rule.GAMMA])
+    learners = [(margin, 1.0 - 2.0 * own.noise_rate, sqrt(float(s[State.NORM2])), float(s[State.INVERSE]))]
+    longest = max(margin, sqrt(float(s[State.LONGEST2])))
+    weights = float(s[State.HEAVIEST]), float(s[State.FIRST])
+    return max(floor, _search(learners, margin, longest, weights, 1 - (1 - confidence) / 2))
 
 
 Direction = tuple[float, float, float, float]  # of a learner: margin, 1 - 2 noise rate, |theta|, sum of c margin / m
@@ -195,33 +192,36 @@ class _Expert:
 
 
 @dataclass(frozen=True)
-class Council:
-    """What a council of two learners adds to the certificate of its default."""
+class Prod:
+    """What mixing two learners by Prod adds to the certificate of its default."""
 
     mistakes: float
-    expected: float  # sum of the probabilities of a mistake, before the coin
-    coins: float  # the coin's variance
+    expected: float  # sum of the probabilities of a mistake, before the draws
+    variance: float  # of the draws
     heaviest: float
 
 
-def certify_mixture(
-    how: NDArray[np.float64],
-    S: NDArray[np.float64],
-    M: NDArray[np.float64],
-    t: NDArray[np.float64],
-    plain: int,
-    confidence: float,
-    council: Council | None = None,
-) -> Certificate:
+class PoolState(NamedTuple):
+    """What a pool counts, as its kernel holds it."""
+
+    how: NDArray[np.float64]
+    S: NDArray[np.float64]
+    M: NDArray[np.float64]
+    t: NDArray[np.float64]
+    plain: int  # experts with a mistake bound
+
+
+def certify_mixture(state: PoolState, confidence: float, prod: Prod | None = None) -> Certificate:
     """The certificate of a pool: Theorem 14 of docs/theory.md.
 
     Of the experts with a mistake bound that the rounds do not contradict, the one with the smallest bound is named.
     Every expert has been given an equal share of the doubt beforehand, so naming one afterwards costs nothing more.
     """
     theory.check_confidence(confidence)
-    mistakes = float(t[mixture.Total.WRONG]) if council is None else council.mistakes
-    weight, rounds = float(t[mixture.Total.WEIGHT]), float(t[mixture.Total.ROUNDS])
-    experts = _experts(how, S, M, t, plain, council)
+    how, t = state.how, state.t
+    mistakes = float(t[Total.WRONG]) if prod is None else prod.mistakes
+    weight, rounds, positives = (float(t[k]) for k in (Total.WEIGHT, Total.ROUNDS, Total.POSITIVES))
+    experts = _experts(state, prod)
     doubt = 1 - confidence
     each = 1 - doubt / len(experts)
     bounds = [
@@ -249,61 +249,55 @@ def certify_mixture(
         confidence=confidence,
         holds=not applies or evidence < -log(doubt),
         evidence=_as_number(evidence),
-        constant_mistakes=_guess(weight, float(t[mixture.Total.POSITIVES]), float(t[mixture.Total.UNPROVED])),
+        constant_mistakes=min(positives, weight - positives),
         applies=applies,
         weighted=weight != rounds,
-    ).without_bound(t[mixture.Total.UNPROVED] == 1.0)
+    ).without_bound(t[Total.UNPROVED] != 0.0)
 
 
 def _pool_applies(how: NDArray[np.float64], t: NDArray[np.float64]) -> bool:
-    if t[mixture.Total.UNPROVED] != 0.0:
+    if t[Total.UNPROVED] != 0.0:
         return False
-    classes = how[[pool.Setting.NEGATIVE, pool.Setting.POSITIVE]]
-    weight = _plain_weight(float(t[mixture.Total.WEIGHT]), float(t[mixture.Total.POSITIVES]), *classes)
-    return not _unequal(weight, float(t[mixture.Total.HEAVIEST]), float(t[mixture.Total.ROUNDS]))
+    classes = how[[Setting.NEGATIVE, Setting.POSITIVE]]
+    weight = _plain_weight(float(t[Total.WEIGHT]), float(t[Total.POSITIVES]), *classes)
+    return not _unequal(weight, float(t[Total.HEAVIEST]), float(t[Total.ROUNDS]))
 
 
-def _experts(
-    how: NDArray[np.float64],
-    S: NDArray[np.float64],
-    M: NDArray[np.float64],
-    t: NDArray[np.float64],
-    plain: int,
-    council: Council | None,
-) -> list[_Expert]:
+def _experts(state: PoolState, prod: Prod | None) -> list[_Expert]:
     """The experts with a mistake bound. Their evidence is the mean of that of Theorem 12, 14 and 16."""
-    weight, wrong, expected = (float(t[k]) for k in (mixture.Total.WEIGHT, mixture.Total.WRONG, mixture.Total.EXPECTED))
+    how, S, M, t, plain = state
+    weight, wrong, expected = (float(t[k]) for k in (Total.WEIGHT, Total.WRONG, Total.EXPECTED))
     chance = wrong - expected
-    coins = [(float(t[mixture.Total.COINS]), float(t[mixture.Total.HEAVIEST]))]
-    if council is not None:
-        chance += council.mistakes - council.expected
-        expected += council.expected - wrong
-        coins.append((council.coins, council.heaviest))
-    weighted = _class_weighted(how, pool.Setting.NEGATIVE, pool.Setting.POSITIVE)
+    draws = [(float(t[Total.COINS]), float(t[Total.HEAVIEST]))]
+    if prod is not None:
+        chance += prod.mistakes - prod.expected
+        expected += prod.expected - wrong
+        draws.append((prod.variance, prod.heaviest))
+    weighted = _class_weighted(how, Setting.NEGATIVE, Setting.POSITIVE)
     experts = []
     for k in range(pool.DIAGONAL, pool.DIAGONAL + plain):
-        noise_rate, margin = float(S[pool.Column.ETA, k]), float(S[pool.Column.GAMMA, k])
+        noise_rate, margin = float(S[Column.ETA, k]), float(S[Column.GAMMA, k])
         own, regret = (
-            float(M[mixture.Member.LOSS, k]),
-            float(S[pool.Column.LINEAR, k]) + sqrt(float(S[pool.Column.NORM2, k])),
+            float(M[Member.LOSS, k]),
+            float(S[Column.LINEAR, k]) + sqrt(float(S[Column.NORM2, k])),
         )
-        largest = _largest(float(t[mixture.Total.HEAVIEST]), float(t[mixture.Total.LONGEST2]), margin)
-        spreads = [(noise_rate * (1.0 - noise_rate) * float(S[pool.Column.SPREAD, k]), largest)]
-        scale = float(t[mixture.Total.FIRST]) * (1.0 + margin) / margin
+        largest = _largest(float(t[Total.HEAVIEST]), float(t[Total.LONGEST2]), margin)
+        spreads = [(noise_rate * (1.0 - noise_rate) * float(S[Column.SPREAD, k]), largest)]
+        scale = float(t[Total.FIRST]) * (1.0 + margin) / margin
         logs = [-inf]
-        if t[mixture.Total.ROUNDS] > 0.0:
+        if t[Total.ROUNDS] > 0.0:
             excess = own - noise_rate * weight - regret
             logs = [
                 theory.anytime_evidence(excess, spreads, scale),
-                theory.anytime_evidence(excess + chance, spreads + coins, scale),
+                theory.anytime_evidence(excess + chance, spreads + draws, scale),
             ]
             if not weighted:
-                like = _directions(S, plain, bool(S[pool.Column.CONSTANT, k]))
+                like = _directions(S, plain, bool(S[Column.CONSTANT, k]))
                 logs.append(_direction(noise_rate, margin, like, _longest(t, margin), _weights(t)))
         highest = max(logs)
         together = highest if highest == -inf else highest + log(sum(exp(v - highest) for v in logs) / len(logs))
-        constant = bool(S[pool.Column.CONSTANT, k])
-        experts.append(_Expert(noise_rate, margin, constant, regret, expected - own, spreads + coins, scale, together))
+        constant = bool(S[Column.CONSTANT, k])
+        experts.append(_Expert(noise_rate, margin, constant, regret, expected - own, spreads + draws, scale, together))
     return experts
 
 
@@ -312,39 +306,33 @@ def _directions(S: NDArray[np.float64], plain: int, constant: bool) -> list[Dire
     columns = range(pool.DIAGONAL, pool.DIAGONAL + plain)
     return [
         (
-            float(S[pool.Column.GAMMA, k]),
-            1.0 - 2.0 * float(S[pool.Column.ETA, k]),
-            sqrt(S[pool.Column.NORM2, k]),
-            float(S[pool.Column.GAMMA, k] * S[pool.Column.INVERSE, k]),
+            float(S[Column.GAMMA, k]),
+            1.0 - 2.0 * float(S[Column.ETA, k]),
+            sqrt(S[Column.NORM2, k]),
+            float(S[Column.GAMMA, k] * S[Column.INVERSE, k]),
         )
         for k in columns
-        if bool(S[pool.Column.CONSTANT, k]) == constant
+        if bool(S[Column.CONSTANT, k]) == constant
     ]
 
 
 def _longest(t: NDArray[np.float64], margin: float) -> float:
-    return max(margin, sqrt(float(t[mixture.Total.LONGEST2])))
+    return max(margin, sqrt(float(t[Total.LONGEST2])))
 
 
 def _weights(t: NDArray[np.float64]) -> tuple[float, float]:
-    return float(t[mixture.Total.HEAVIEST]), float(t[mixture.Total.FIRST])
+    return float(t[Total.HEAVIEST]), float(t[Total.FIRST])
 
 
-def lower_pool_noise_rate(
-    how: NDArray[np.float64],
-    S: NDArray[np.float64],
-    M: NDArray[np.float64],
-    t: NDArray[np.float64],
-    plain: int,
-    confidence: float,
-) -> float:
+def lower_pool_noise_rate(state: PoolState, confidence: float) -> float:
     """A lower confidence limit for the noise rate, if the margin is at least the smallest of the pool's.
 
     The smaller of the limits with and without the constant coordinate, each at its smallest margin: Theorems 12 and 16.
     """
-    if t[mixture.Total.ROUNDS] == 0.0 or not _pool_applies(how, t):
+    how, S, t, plain = state.how, state.S, state.t, state.plain
+    if t[Total.ROUNDS] == 0.0 or not _pool_applies(how, t):
         return 0.0
-    experts = _experts(how, S, M, t, plain, None)
+    experts = _experts(state, None)
     half = (1 - confidence) / 2
     limits = []
     for constant in {own.constant for own in experts}:
@@ -352,10 +340,8 @@ def lower_pool_noise_rate(
         margin = min(own.margin for own in alike)
         at_margin = [own for own in alike if own.margin == margin]
         out = [own.noise_rate for own in at_margin if own.log_evidence >= log(len(at_margin) / half)]
-        limit = _before_class_weights(
-            max(out, default=0.0), float(how[pool.Setting.NEGATIVE]), float(how[pool.Setting.POSITIVE])
-        )
-        if not _class_weighted(how, pool.Setting.NEGATIVE, pool.Setting.POSITIVE):
+        limit = _before_class_weights(max(out, default=0.0), float(how[Setting.NEGATIVE]), float(how[Setting.POSITIVE]))
+        if not _class_weighted(how, Setting.NEGATIVE, Setting.POSITIVE):
             like = _directions(S, plain, constant)
             limit = max(limit, _search(like, margin, _longest(t, margin), _weights(t), 1 - half))
         limits.append(limit)

@@ -1,8 +1,8 @@
-"""A target that moves: a pool that remembers everything beside one that forgets, and a council of the two.
+"""A target that moves: a pool that keeps all rounds beside one that forgets, mixed by Prod with a default.
 
 Forgetting is weighting: in the forgetting pool the row of round t weighs exp(t / horizon) times its own weight, so a
 row counts 1/e as much as one that came `horizon` rounds later. The bounds of the pool's learners hold for weighted
-rows, so it is the recent mistakes that are bounded. The council's default is the pool that remembers: if nothing moves,
+rows, so it is the recent mistakes that are bounded. The default is the pool that keeps all rounds: if nothing moves,
 forgetting costs a logarithm (Theorem 7 of docs/theory.md).
 """
 
@@ -13,19 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidParameterError, ModelFileError
-from massart.kernels.door import NO_WEIGHT, Rows, check_outputs
+from massart.kernels.door import Rows, check_outputs
 from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as kernel
 from massart.kernels.learning.elementary import exp, exp_all
 from massart.kernels.states import check_arrays, check_pair
-from massart.learners.base import BinaryLearner, check_narrower, padded
+from massart.learners.base import BinaryLearner, check_narrower
 from massart.learners.certificate import Certificate
-from massart.learners.certify import Council
+from massart.learners.certify import Prod
 from massart.learners.locking import locked
 from massart.learners.pool import Grid, Pool
 from massart.options import LONGEST_HORIZON, LearnerOptions
 
-_NOTHING, _NO_AVERAGE = np.empty(0), np.empty((0, 0))
 _SPAN = 20  # horizons after which weights begin again at 1: exp(20) is far from overflow
 _LEAST_CAP = 1e-100  # that of rows of weight and length 1e-50, the smallest there are
 # What grows with the weights of the rows.
@@ -68,7 +67,7 @@ def fade(pool: Pool, factor: float) -> None:
 
 
 class Drifting(BinaryLearner):
-    """`Pool` twice: one remembers all rounds, the other about the last `horizon`.
+    """`Pool` twice: one keeps all rounds, the other about the last `horizon`.
 
     >>> learner = Drifting(2, horizon=100)
     >>> X = np.random.default_rng(0).normal(size=(4000, 2))
@@ -77,6 +76,8 @@ class Drifting(BinaryLearner):
     >>> learner.rounds, learner.mistakes < learner.steady.mistakes
     (4000, True)
     """
+
+    _no_average = np.empty((0, 0))
 
     def __init__(
         self,
@@ -99,22 +100,12 @@ class Drifting(BinaryLearner):
 
     def _set(self, steady: Pool, recent: Pool, totals: NDArray[np.float64], horizon: NDArray[np.float64]) -> None:
         self.steady, self.recent = steady, recent
-        self._scaled = steady._scaled
-        self._t = totals  # (TOTAL_SIZE,) counts, and the state of the council
+        self._scaled, self._class_weight = steady._scaled, steady._class_weight
+        self._t = totals  # counts, and the state of Prod
         self._horizon = horizon  # (1,)
         self._period = max(1, int(_SPAN * horizon[0]))
 
-    @locked
-    def learn_rows(
-        self,
-        rows: Rows,
-        y: NDArray[np.int8],
-        weight: NDArray[np.float64] = NO_WEIGHT,
-        order: NDArray[np.uint64] | None = None,
-        average: NDArray[np.float64] = _NO_AVERAGE,
-        scores: NDArray[np.float64] = _NOTHING,
-    ) -> None:
-        """Predict, then learn, rows in the given order; all or, if one of them is invalid, none."""
+    def _learn(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any, scores: Any) -> None:
         taken = np.arange(rows.count, dtype=np.uint64) if order is None else order
         steady, recent = np.empty(taken.size), np.empty(taken.size)
         check_outputs(scores, taken.size, average, self.steady._W)
@@ -171,12 +162,12 @@ class Drifting(BinaryLearner):
         return self._t[mixture.Total.ROUNDS], self._t[mixture.Total.MISTAKES]
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
-        """What is proved if nothing moves: that of the pool that remembers, plus the council's price and coins."""
+        """What is proved if nothing moves: that of the pool that keeps all rounds, plus what Prod costs."""
         keys = (mixture.Total.WRONG, mixture.Total.EXPECTED, mixture.Total.COINS, mixture.Total.HEAVIEST)
-        return self.steady.certificate_with(Council(*(float(self._t[key]) for key in keys)), confidence)
+        return self.steady.certificate_with(Prod(*(float(self._t[key]) for key in keys)), confidence)
 
     def lower_noise_rate(self, confidence: float = 0.99) -> float:
-        """That of the pool that remembers: a limit if nothing moves."""
+        """That of the pool that keeps all rounds: a limit if nothing moves."""
         return self.steady.lower_noise_rate(confidence)
 
     def mark_unproved(self) -> None:
@@ -184,13 +175,8 @@ class Drifting(BinaryLearner):
         self.steady.mark_unproved()
 
     @property
-    def class_weight(self) -> tuple[float, float]:
-        """The weights of the labels -1 and +1."""
-        return self.steady.class_weight
-
-    @property
-    def positive_weight(self) -> float | None:
-        """The sum of the sample weights of rows labelled +1; None if a file of an early version did not count them."""
+    def positive_weight(self) -> float:
+        """The sum of the sample weights of rows labelled +1."""
         return self.steady.positive_weight
 
     def shares(self) -> dict[str, float]:
@@ -203,7 +189,7 @@ class Drifting(BinaryLearner):
         return np.concatenate([self.steady.columns(), self.recent.columns()], axis=1)
 
     def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """Of the pool that remembers: see `Pool.summed`."""
+        """Of the pool that keeps all rounds: see `Pool.summed`."""
         return self.steady.summed(average)
 
     def new_average(self) -> NDArray[np.float64]:
@@ -244,10 +230,6 @@ class Drifting(BinaryLearner):
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
         """The learner whose `arrays()` these are."""
-        t = arrays["totals"]
-        if t.shape == (mixture.Total.COINS,):  # from before coins were counted: their variance is at most a quarter
-            new = [t[mixture.Total.WEIGHT2] / 4, 1.0, 0.0, 2.0]
-            arrays = arrays | {"totals": padded(t, len(mixture.Total), new)}
         check_pair(arrays["totals"])
         check_arrays(arrays, {"horizon": (1,)})
         pools = [

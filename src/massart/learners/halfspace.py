@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 
 from massart import theory
 from massart.errors import InvalidDataError, InvalidParameterError, shown
-from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, check_labels, check_outputs, check_weights, row_of
+from massart.kernels.door import FiniteRows, Rows, check_labels, check_outputs, check_weights, row_of
 from massart.kernels.learning import halfspace as kernel
 from massart.kernels.states import check_halfspace
-from massart.learners.base import BinaryLearner, check_columns, check_narrower, check_wider, narrowed, padded, widened
+from massart.learners.base import BinaryLearner, check_columns, check_narrower, check_wider, narrowed, widened
 from massart.learners.certificate import Certificate
-from massart.learners.certify import certify, lower_noise_rate, regret_bound
+from massart.learners.certify import certify, lower_noise_rate
 from massart.options import LARGEST, SMALLEST, LearnerOptions
 
-_NOTHING = np.empty(0)
 _FLOAT64 = np.dtype(np.float64)
 _KINDS = {"ftrl": kernel.FTRL, "fixed": kernel.FIXED, "adagrad-norm": kernel.ADAGRAD}
 _MOST_WEIGHTED = 0.49  # the largest noise rate that class weights may make
@@ -139,6 +138,8 @@ class Halfspace(BinaryLearner):
     (1, 4)
     """
 
+    _no_average = np.empty(0)
+
     def __init__(
         self,
         n_features: int,
@@ -171,6 +172,7 @@ class Halfspace(BinaryLearner):
     def _set(self, rule: NDArray[np.float64], v: NDArray[np.float64], s: NDArray[np.float64]) -> None:
         self._rule = rule  # (RULE_SIZE,) the options
         self._scaled = bool(rule[kernel.Rule.UNIT])
+        self._class_weight = float(rule[kernel.Rule.NEGATIVE]), float(rule[kernel.Rule.POSITIVE])
         self._v = v  # (n_features + 1,) the last for the constant coordinate; w = scale * v
         self._s = np.append(s[: len(kernel.State)], 0.0)  # (STATE_SIZE + 1,) scale, norms, counts; TAKEN
         self._shape = (v.size - 1,)
@@ -252,37 +254,24 @@ class Halfspace(BinaryLearner):
         self.learn_rows(rows, labels, weight, order, scores=scores[: order.size])
         return scores[: order.size]
 
-    def learn_rows(
-        self,
-        rows: Rows,
-        y: NDArray[np.int8],
-        weight: NDArray[np.float64] = NO_WEIGHT,
-        order: NDArray[np.uint64] | None = None,
-        average: NDArray[np.float64] = _NOTHING,
-        scores: NDArray[np.float64] = _NOTHING,
-    ) -> None:
-        """Learn rows in the given order; all or, if one of them is invalid, none.
-
-        `average` (of v's size) accumulates what `summed` needs; `scores` takes the scores that were predictions.
-        """
+    def _learn(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any, scores: Any) -> None:
         sure = isinstance(rows, FiniteRows) or rows.count == 1  # a kernel refuses a row before it learns from it
         learn = kernel.learn_dense if rows.csr is None else kernel.learn_csr
-        with self._lock:
-            rule, v, s = self._state
-            rows.check_width(v.size - 1)
-            check_outputs(scores, rows.count if order is None else order.size, average, v)
-            s[kernel.TAKEN] = 1.0
-            before = None if sure else (v.copy(), s.copy(), average.copy())
-            try:
-                for data, batch, place in rows.parts(order, y, weight):
-                    own = scores[place] if scores.size else scores
-                    bad = learn(data, batch, rule, v, average, s, own)
-                    if bad >= 0:
-                        if before is not None:
-                            v[:], s[:], average[:] = before
-                        rows.refuse(order, place.start + bad)
-            finally:
-                s[kernel.TAKEN] = 0.0
+        rule, v, s = self._state
+        rows.check_width(v.size - 1)
+        check_outputs(scores, rows.count if order is None else order.size, average, v)
+        s[kernel.TAKEN] = 1.0
+        before = None if sure else (v.copy(), s.copy(), average.copy())
+        try:
+            for data, batch, place in rows.parts(order, y, weight):
+                own = scores[place] if scores.size else scores
+                bad = learn(data, batch, rule, v, average, s, own)
+                if bad >= 0:
+                    if before is not None:
+                        v[:], s[:], average[:] = before
+                    rows.refuse(order, place.start + bad)
+        finally:
+            s[kernel.TAKEN] = 0.0
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -319,15 +308,9 @@ class Halfspace(BinaryLearner):
         self._s[kernel.State.UNPROVED] = 1.0
 
     @property
-    def class_weight(self) -> tuple[float, float]:
-        """The weights of the labels -1 and +1."""
-        return float(self._rule[kernel.Rule.NEGATIVE]), float(self._rule[kernel.Rule.POSITIVE])
-
-    @property
-    def positive_weight(self) -> float | None:
-        """The sum of the sample weights of rows labelled +1; None if a file of an early version did not count them."""
-        counted = self._s[kernel.State.UNPROVED] != 2.0
-        return float(self._s[kernel.State.POSITIVES] / self._rule[kernel.Rule.POSITIVE]) if counted else None
+    def positive_weight(self) -> float:
+        """The sum of the sample weights of rows labelled +1."""
+        return float(self._s[kernel.State.POSITIVES] / self._class_weight[1])
 
     def shares(self) -> dict[str, float]:
         """Itself: it is its only expert."""
@@ -384,7 +367,6 @@ class Halfspace(BinaryLearner):
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
         """The learner whose `arrays()` these are."""
-        arrays = arrays | _upgraded(arrays["rule"], arrays["state"])
         check_halfspace(arrays)
         learner = cls.__new__(cls)
         learner._set(arrays["rule"], arrays["weights"], arrays["state"])
@@ -396,21 +378,3 @@ def make_halfspace(n_features: int, options: LearnerOptions) -> Halfspace:
     learner = Halfspace.__new__(Halfspace)
     learner._begin(n_features, options)
     return learner
-
-
-def _upgraded(rule: NDArray[np.float64], s: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    """Rule and state of a file from before certificates were valid at every round: what is unknown is bounded.
-
-    Each number is at least what it would have been, but the sum of inverses, which may only be too small. So what a
-    certificate says stays true.
-    """
-    rule = padded(rule, len(kernel.Rule), [1.0, 1.0])
-    if rule.shape == (len(kernel.Rule),) and s.shape == (kernel.State.LINEAR,):
-        noise_rate, floor = float(rule[kernel.Rule.ETA]), float(rule[kernel.Rule.GAMMA])
-        if rule[kernel.Rule.KIND] == kernel.PAPER:
-            noise_rate, floor = 0.5, float(s[kernel.State.FLOOR]) or floor
-        reach = (floor + max(1.0, float(np.sqrt(s[kernel.State.LONGEST2])))) / floor
-        linear = regret_bound(rule, s) - float(np.sqrt(s[kernel.State.NORM2]))
-        spread = noise_rate * (1.0 - noise_rate) * float(s[kernel.State.WEIGHT2]) * reach * reach
-        s = padded(s, len(kernel.State), [linear, spread, 0.0, 1.0, 0.0, 2.0])
-    return {"rule": rule, "state": s}

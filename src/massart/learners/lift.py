@@ -9,11 +9,9 @@ from scipy.stats import norm
 
 from massart import theory
 from massart.kernels.learning import paper_ranking as paper
-from massart.kernels.learning import ranking as kernel
+from massart.kernels.learning.ranking import Expert, Setting, Total
 
 NOTHING, WITHIN, CONTRADICTS = "guarantees nothing yet", "within the guarantee", "contradicts the declaration"
-OLD_EXPERT_SIZE = 9  # of files from before late rewards were paid for
-UNKNOWN_VARIANCE = 1e300
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class LiftCertificate:
 
     def __str__(self) -> str:
         """Three lines for people; the last one is the sentence."""
-        told = f"gap {_known(self.gap)}, margin {_known(self.margin)}"
+        known = f"gap {_known(self.gap)}, margin {_known(self.margin)}"
         waiting = ""
         if self.pending:
             waiting = (
@@ -87,7 +85,7 @@ class LiftCertificate:
                 "nor on the rewards, so expire those that will not come"
             )
         return (
-            f"{self.rounds:,} rounds learned, {told}{waiting}\n"
+            f"{self.rounds:,} rounds learned, {known}{waiting}\n"
             f"Lift over a random arm: {_whole(self.observed_lift)} seen ({_whole(self.low)} to {_whole(self.high)}, "
             f"normal interval of one look at {self.confidence:g})\n"
             f"{self.sentence}"
@@ -116,25 +114,21 @@ def certify_lift(
 ) -> LiftCertificate:
     """The certificate of a bandit whose choices with these numbers wait for their reward."""
     theory.check_confidence(confidence)
-    rounds, observed = float(t[kernel.Total.ROUNDS]), float(t[kernel.Total.SEEN])
-    low, high = _interval(observed, float(t[kernel.Total.SEEN2]), rounds, float(norm.ppf(0.5 + confidence / 2)))
-    gaps, margins = set(S[kernel.Expert.DELTA].tolist()), set(S[kernel.Expert.GAMMA].tolist())
+    rounds, observed = float(t[Total.ROUNDS]), float(t[Total.SEEN])
+    low, high = _interval(observed, float(t[Total.SEEN2]), rounds, float(norm.ppf(0.5 + confidence / 2)))
+    gaps, margins = set(S[Expert.DELTA].tolist()), set(S[Expert.GAMMA].tolist())
     gap = gaps.pop() if len(gaps) == 1 else None
-    margin = margins.pop() if len(margins) == 1 and not how[kernel.Setting.RELATIVE] else None
+    margin = margins.pop() if len(margins) == 1 and not how[Setting.RELATIVE] else None
     guaranteed, evidence, s = None, 1.0, S[:, 0]
-    width = float(how[kernel.Setting.HIGHEST] - how[kernel.Setting.LOWEST])
-    if gap is not None and margin is not None and how[kernel.Setting.PAPER]:
-        if not s[kernel.Expert.DRIFT]:  # gradient descent in the unit ball; rounds that explore always teach a little
-            regret = 2.0 * s[kernel.Expert.CAP] + s[kernel.Expert.SQUARES] / 2.0 + paper.LEAST_KEPT * width * rounds
-            guaranteed = float(gap * s[kernel.Expert.KEPT] - regret)
+    width = float(how[Setting.HIGHEST] - how[Setting.LOWEST])
+    if gap is not None and margin is not None and how[Setting.PAPER]:
+        if not s[Expert.DRIFT]:  # gradient descent in the unit ball; rounds that explore always teach a little
+            regret = 2.0 * s[Expert.CAP] + s[Expert.SQUARES] / 2.0 + paper.LEAST_KEPT * width * rounds
+            guaranteed = float(gap * s[Expert.KEPT] - regret)
     elif gap is not None and margin is not None:
         guaranteed = learned_lift(s)
         if min(pending, default=rounds) >= rounds:  # what was learned is what was chosen first
-            shortfall, variance, reach = (
-                guaranteed - observed,
-                float(s[kernel.Expert.VARIANCE]),
-                float(s[kernel.Expert.REACH]),
-            )
+            shortfall, variance, reach = guaranteed - observed, float(s[Expert.VARIANCE]), float(s[Expert.REACH])
             evidence = theory.lift_evidence(shortfall, variance, reach, margin, width)
     return LiftCertificate(
         rounds=int(rounds),
@@ -153,28 +147,5 @@ def certify_lift(
 
 def learned_lift(s: NDArray[np.float64]) -> float:
     """Theorem 17(b) of docs/theory.md for one column of `kernels.ranking`'s S."""
-    names = (
-        kernel.Expert.DELTA,
-        kernel.Expert.KEPT,
-        kernel.Expert.CAP,
-        kernel.Expert.SQUARES,
-        kernel.Expert.FIRST,
-        kernel.Expert.DRIFT,
-    )
+    names = (Expert.DELTA, Expert.KEPT, Expert.CAP, Expert.SQUARES, Expert.FIRST, Expert.DRIFT)
     return theory.learned_lift(*(float(s[name]) for name in names))
-
-
-def grown(experts: NDArray[np.float64], rounds: float, drift: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Experts of an old file with what it does not hold, so that every statement stays true.
-
-    `drift` is at least what it may have been. Equal contexts may have been counted as pairs, so nothing is guaranteed
-    for the old rounds, while their regret is paid; the first cap is taken as 0. Variances are not known.
-    """
-    if experts.ndim != 2 or experts.shape[0] != OLD_EXPERT_SIZE or experts.dtype != np.float64:
-        return experts
-    S = np.zeros((len(kernel.Expert), experts.shape[1]))
-    S[:OLD_EXPERT_SIZE] = experts
-    S[kernel.Expert.KEPT] = 0.0
-    S[kernel.Expert.DRIFT] = drift
-    S[kernel.Expert.VARIANCE] = UNKNOWN_VARIANCE if rounds > 0 else 0.0
-    return S

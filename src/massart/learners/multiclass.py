@@ -1,7 +1,6 @@
 """More than two classes: one learner per class against the rest, the highest score answers."""
 
 from collections.abc import Sequence
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from massart import theory
 from massart.errors import ModelFileError
 from massart.kernels.door import NO_WEIGHT, Rows
 from massart.kernels.states import check_arrays
-from massart.learners.base import Learner, padded
+from massart.learners.base import Learner
 from massart.learners.certificate import Certificate
 from massart.learners.certify import certify_classes
 from massart.learners.drift import Drifting
@@ -100,12 +99,10 @@ class OneVsRest(Learner):
         """What is proved of the wrong answers so far: the bounds of the members add up. Valid at every round."""
         theory.check_confidence(confidence)
         each = 1 - (1 - confidence) / len(self.members)
-        each_class = [member.positive_weight for member in self.members]
-        most_frequent = max(each_class) if None not in each_class else -inf  # not counted by an early version
         return certify_classes(
             [member.certificate(each) for member in self.members],
             [min(member.class_weight) for member in self.members],
-            (float(self._t[_WEIGHT]), float(self._t[_WRONG]), most_frequent),
+            (float(self._t[_WEIGHT]), float(self._t[_WRONG]), max(member.positive_weight for member in self.members)),
             confidence,
         )
 
@@ -156,13 +153,9 @@ class OneVsRest(Learner):
             raise ModelFileError("the arrays are not those of one learner per class")
         learner = cls([kind.from_arrays(parts[k]) for k in range(len(parts))])
         totals = arrays["totals"]
-        if totals.shape == (_WEIGHT,):  # a file from before the weights of all rows were counted: its members know them
-            totals = padded(totals, _SIZE, [learner.members[0].certificate().rounds])
         check_arrays({"totals": totals}, {"totals": (_SIZE,)})
         if not (0 <= totals[_MISTAKES] <= totals[_ROUNDS] and totals.min() >= 0):
-            raise ModelFileError(
-                f"array 'totals' tells of {totals[_MISTAKES]:g} mistakes in {totals[_ROUNDS]:g} rounds"
-            )
+            raise ModelFileError(f"array 'totals' holds {totals[_MISTAKES]:g} mistakes in {totals[_ROUNDS]:g} rounds")
         learner._t = totals
         return learner
 

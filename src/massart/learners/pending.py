@@ -116,9 +116,9 @@ class Pending:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], expire_after: int | None, state: Any) -> "Pending":
-        """What `arrays` wrote, for a bandit in this state; files of version 0.1 have no epochs."""
+        """What `arrays` wrote, for a bandit in this state."""
         numbers = _flat(arrays, "pending", np.int64)
-        epochs = _flat(arrays, "pending_epochs", np.uint64) if "pending_epochs" in arrays else np.zeros(numbers.size)
+        epochs = _flat(arrays, "pending_epochs", np.uint64)
         chosen = int(state.chosen)
         grows = bool((np.diff(numbers) > 0).all()) if numbers.size else True
         if epochs.size != numbers.size or not grows or (numbers.size and not 0 <= numbers[0] <= numbers[-1] < chosen):

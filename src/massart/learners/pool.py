@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidParameterError
-from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, check_outputs, row_of
+from massart.kernels.door import FiniteRows, Rows, check_outputs, row_of
 from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as kernel
 from massart.kernels.learning.rows import mixed
 from massart.kernels.states import check_pool
-from massart.learners.base import BinaryLearner, check_columns, check_narrower, check_wider, narrowed, padded, widened
+from massart.learners.base import BinaryLearner, check_columns, check_narrower, check_wider, narrowed, widened
 from massart.learners.certificate import Certificate
-from massart.learners.certify import Council, certify_mixture, lower_pool_noise_rate
+from massart.learners.certify import PoolState, Prod, certify_mixture, lower_pool_noise_rate
 from massart.learners.halfspace import expert_name
 from massart.learners.locking import locked
 from massart.options import LearnerOptions
@@ -64,7 +64,7 @@ def expert_grid(noise_rate: float | None = None, margin: float | None = None, *,
 MOST_EXPERTS = kernel.COLUMNS + kernel.RECENT + 1 + kernel.CENTRED  # in a pool, with few features
 
 _VOTINGS = {"sample": mixture.SAMPLE, "majority": mixture.MAJORITY}
-_NOTHING, _NO_AVERAGE, _NO_COLUMNS = np.empty(0), np.empty((0, 0)), np.empty(0, np.uint64)
+_NO_ARRAY, _NO_COLUMNS = np.empty((0, 0)), np.empty(0, np.uint64)
 _DIAGONAL_NAMES = ("AROW", "AROW, a quarter", "logistic, fast", "logistic")
 _LATE_NAME = "recent labels"
 _FEW_NAMES = ("AROW, full matrix", "logistic, centred, fast", "logistic, centred", "logistic, centred, slow")
@@ -99,6 +99,8 @@ class Pool(BinaryLearner):
     >>> pool.rounds, pool.mistakes, [pool.predict(x) for x in X]
     (4, 1, [1, -1, 1, -1])
     """
+
+    _no_average = np.empty((0, 0))
 
     def __init__(
         self,
@@ -146,11 +148,12 @@ class Pool(BinaryLearner):
     def _set(self, arrays: dict[str, NDArray[Any]]) -> None:
         self._how = arrays["how"]  # (HOW_SIZE,) the options
         self._scaled = bool(self._how[kernel.Setting.UNIT])
+        self._class_weight = float(self._how[kernel.Setting.NEGATIVE]), float(self._how[kernel.Setting.POSITIVE])
         self._W = arrays["weights"]  # (n_features + 1, COLUMNS) the last row for the constant coordinate
         self._V = arrays["variances"]  # (n_features + 1,) of the diagonal experts
         # Of the columns there were at first, however many there are now; empty if these were many.
-        self._F = arrays.get("full", _NO_AVERAGE)  # (columns + 2, columns + 1)
-        self._C = arrays.get("centred", _NO_AVERAGE)  # (CENTRED_SIZE, columns + 1)
+        self._F = arrays.get("full", _NO_ARRAY)  # (columns + 2, columns + 1)
+        self._C = arrays.get("centred", _NO_ARRAY)  # (CENTRED_SIZE, columns + 1)
         self._S = arrays["columns"]  # (COLUMN_SIZE, COLUMNS) norms and scales
         self._M = arrays["members"]  # (MEMBER_SIZE, experts) mistakes, shares, sizes of scores
         self._t = arrays["totals"]  # (TOTAL_SIZE,) counts, and the state of the mixture
@@ -158,20 +161,7 @@ class Pool(BinaryLearner):
         self._every = _NO_COLUMNS
         self._plain = self._M.shape[1] - kernel.DIAGONAL - kernel.RECENT - (1 + kernel.CENTRED if self._F.size else 0)
 
-    @locked
-    def learn_rows(
-        self,
-        rows: Rows,
-        y: NDArray[np.int8],
-        weight: NDArray[np.float64] = NO_WEIGHT,
-        order: NDArray[np.uint64] | None = None,
-        average: NDArray[np.float64] = _NO_AVERAGE,
-        scores: NDArray[np.float64] = _NOTHING,
-    ) -> None:
-        """Predict, then learn, rows in the given order; all or, if one of them is invalid, none.
-
-        `average` (of the weights' shape) accumulates what `summed` needs; `scores` receives those of the predictions.
-        """
+    def _learn(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any, scores: Any) -> None:
         sure = isinstance(rows, FiniteRows) or rows.count == 1  # a kernel refuses a row before it learns from it
         count = rows.count if order is None else order.size
         state = (self._W, self._V, self._F, self._C, self._S, self._M, self._t)
@@ -215,31 +205,28 @@ class Pool(BinaryLearner):
         """What is proved of the mistakes so far, and whether they contradict the grid; valid at every round."""
         return self.certificate_with(None, confidence)
 
-    def certificate_with(self, council: Council | None, confidence: float) -> Certificate:
-        """The certificate of a council whose default is this pool."""
-        return certify_mixture(self._how, self._S, self._M, self._t, self._plain, confidence, council)
+    def certificate_with(self, prod: Prod | None, confidence: float) -> Certificate:
+        """The certificate of a mixture by Prod whose default is this pool."""
+        return certify_mixture(self._counted(), confidence, prod)
+
+    def _counted(self) -> PoolState:
+        return PoolState(self._how, self._S, self._M, self._t, self._plain)
 
     def lower_noise_rate(self, confidence: float = 0.99) -> float:
         """A lower confidence limit for the noise rate, if the margin is one of the grid's at least; for every round.
 
         0 while nothing can be said, and if rows had unequal sample weights.
         """
-        return lower_pool_noise_rate(self._how, self._S, self._M, self._t, self._plain, confidence)
+        return lower_pool_noise_rate(self._counted(), confidence)
 
     def mark_unproved(self) -> None:
         """Certify nothing from now on: what the theorem assumes is known not to hold."""
         self._t[mixture.Total.UNPROVED] = 1.0
 
     @property
-    def class_weight(self) -> tuple[float, float]:
-        """The weights of the labels -1 and +1."""
-        return float(self._how[kernel.Setting.NEGATIVE]), float(self._how[kernel.Setting.POSITIVE])
-
-    @property
-    def positive_weight(self) -> float | None:
-        """The sum of the sample weights of rows labelled +1; None if a file of an early version did not count them."""
-        counted = self._t[mixture.Total.UNPROVED] != 2.0
-        return float(self._t[mixture.Total.POSITIVES] / self._how[kernel.Setting.POSITIVE]) if counted else None
+    def positive_weight(self) -> float:
+        """The sum of the sample weights of rows labelled +1."""
+        return float(self._t[mixture.Total.POSITIVES] / self._class_weight[1])
 
     def shares(self) -> dict[str, float]:
         """The weight of each expert, the largest first; they add up to 1."""
@@ -369,26 +356,7 @@ class Pool(BinaryLearner):
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
         """The pool whose `arrays()` these are."""
-        arrays = arrays | _upgraded(arrays)
         names = check_pool(arrays)
         pool = cls.__new__(cls)
         pool._set({name: array for name, array in arrays.items() if name in names})
         return pool
-
-
-def _upgraded(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Arrays of a file from before certificates were valid at every round, as `_upgraded` of learners/halfspace.py."""
-    how, t = padded(arrays["how"], len(kernel.Setting), [1.0, 1.0]), arrays["totals"]
-    S = arrays["columns"]
-    if t.shape != (mixture.Total.COINS,) or S.shape != (kernel.Column.CONSTANT, kernel.COLUMNS):
-        return {"how": how}
-    gamma = S[kernel.Column.GAMMA]
-    reach = (gamma + max(1.0, float(np.sqrt(t[mixture.Total.LONGEST2])))) / gamma
-    regret = np.sqrt(2.0 * (S[kernel.Column.CAP] ** 2 + S[kernel.Column.SQUARES]))
-    linear = regret - np.sqrt(S[kernel.Column.NORM2])
-    new = [np.ones_like(gamma), linear, t[mixture.Total.WEIGHT2] * reach**2, np.zeros_like(gamma)]
-    return {
-        "how": how,
-        "columns": padded(S, len(kernel.Column), new),
-        "totals": padded(t, len(mixture.Total), [t[mixture.Total.WEIGHT2] / 4, 1.0, 0.0, 2.0]),
-    }

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from massart.errors import InvalidDataError
-from massart.kernels.door import check_form, checked_csr
+from massart.kernels.door import checked_csr
+from massart.kernels.forms import check_form
 from massart.kernels.learning import ranking as kernel
-from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
+from massart.kernels.ranking_state import RankingState, check_state, new_state
 from massart.learners.choice import Contexts
-from massart.learners.lift import grown, learned_lift
+from massart.learners.lift import learned_lift
 from massart.learners.locking import Guarded
 from massart.options import check_gap, check_pair_margin, check_reward_range
 
@@ -134,14 +135,9 @@ class MonotoneRanker(Guarded):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "MonotoneRanker":
-        """The ranker whose `arrays()` these are; those of older files are completed."""
-        require_arrays(arrays, ("how", "experts", "totals", "weights"))
-        t = arrays["totals"]
-        rounds = float(t[kernel.Total.ROUNDS]) if t.shape == (len(kernel.Total),) and t.dtype == np.float64 else 0.0
-        experts = arrays["experts"].shape[-1] if arrays["experts"].ndim else 0
-        whole = dict(arrays, experts=grown(arrays["experts"], rounds, np.zeros(experts)))
+        """The ranker whose `arrays()` these are."""
         ranker = cls.__new__(cls)
-        ranker._state = check_state(whole, ranker=True)
+        ranker._state = check_state(arrays, ranker=True)
         return ranker
 
     def copy(self) -> "MonotoneRanker":

@@ -1,6 +1,5 @@
 """Models for other programs: JSON, the coefficients of scikit-learn, ONNX."""
 
-import importlib
 import json
 import math
 import os
@@ -12,11 +11,11 @@ from numpy.typing import NDArray
 
 from massart.data.formats import suffix_of
 from massart.data.writers.file import Target, writing
-from massart.errors import InvalidParameterError, MassartError
+from massart.errors import InvalidParameterError, needs
 from massart.learners.certificate import certificate_facts
 from massart.models.opening import OpenedModel, open_model
 
-__all__ = ["MODEL_FORMATS", "MissingOnnxError", "export_model", "facts", "finite"]
+__all__ = ["MODEL_FORMATS", "export_model", "facts", "finite"]
 
 MODEL_FORMATS: Final = ("json", "npz", "onnx")
 _BLOCK: Final = 1 << 16  # columns that become text at once
@@ -29,10 +28,6 @@ _NAMING: Final = {
 }
 _OPSET, _IR = 13, 7  # the oldest with all that is needed here, so that old runtimes read it
 _MOST_WEIGHTS: Final = 1 << 28  # weights: protobuf holds no message of 2 GB
-
-
-class MissingOnnxError(MassartError, ImportError):
-    """The package onnx is not installed."""
 
 
 def export_model(model: str | os.PathLike[str], out: str | os.PathLike[str], to: str = "auto") -> int:
@@ -168,11 +163,7 @@ def _onnx_bytes(opened: OpenedModel) -> bytes:
             f"{opened.path} has {opened.weights.size:,} weights, more than the {_MOST_WEIGHTS:,} that ONNX can hold: "
             "train with fewer `bits`"
         )
-    try:
-        onnx = importlib.import_module("onnx")
-        checker = importlib.import_module("onnx.checker")
-    except ImportError:
-        raise MissingOnnxError('onnx is needed to write ONNX models: pip install "massart[onnx]"') from None
+    onnx, checker = (needs(name, "onnx", "to write ONNX models") for name in ("onnx", "onnx.checker"))
     helper, types, arrays = onnx.helper, onnx.TensorProto, onnx.numpy_helper
     halfspaces, width = opened.weights.shape[0], opened.weights.shape[1] - 1
     weights = np.ascontiguousarray(opened.weights.T, np.float32)

@@ -5,7 +5,6 @@ stream, are both read from front to back, which works on pipes; memory holds one
 says of its sizes is checked before PyArrow takes memory for it (`arrow_messages`, `parquet_pages`).
 """
 
-import importlib
 import io
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,9 +15,9 @@ from massart.data.formats.parquet_pages import Group, check_footer, check_group,
 from massart.data.io.prefetch import in_order
 from massart.data.io.sources import Seekable, Source, seekable
 from massart.data.row_errors import TooLarge, most_unpacked
-from massart.errors import InvalidDataError, MassartError
+from massart.errors import InvalidDataError, MassartError, needs
 
-__all__ = ["Batch", "MissingPyArrowError", "arrow_schema", "batches", "error_messages", "pyarrow", "rows_of"]
+__all__ = ["Batch", "arrow_schema", "batches", "error_messages", "pyarrow", "rows_of"]
 
 _BUFFERS: Final = 1 << 25  # bytes of Parquet pages that are held for all columns together
 _LARGEST_BUFFER, _SMALLEST_BUFFER = 1 << 16, 1 << 14  # and for one of them: in the processor's cache, it is faster
@@ -26,10 +25,6 @@ _LANE: Final = 4  # columns that are worth a thread
 _LOOK: Final = 1 << 20  # bytes of a pipe within which its schema must end
 _SAID: Final = 300  # characters of what PyArrow says
 _LEAST_COLUMN: Final = 16  # bytes that the description of a column takes, at the least
-
-
-class MissingPyArrowError(MassartError, ImportError):
-    """PyArrow is not installed."""
 
 
 class Batch(NamedTuple):
@@ -41,12 +36,7 @@ class Batch(NamedTuple):
 
 def pyarrow(part: str = "") -> Any:
     """PyArrow, or a module of it."""
-    try:
-        return importlib.import_module(f"pyarrow.{part}" if part else "pyarrow")
-    except ImportError:
-        raise MissingPyArrowError(
-            'pyarrow is needed for Parquet and Arrow files: pip install "massart[files]"'
-        ) from None
+    return needs(f"pyarrow.{part}" if part else "pyarrow", "files", "for Parquet and Arrow files")
 
 
 def arrow_schema(source: Source) -> Any:

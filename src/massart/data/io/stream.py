@@ -1,11 +1,10 @@
 """The bytes of a file as they are stored and, decompressed, as they are read: plain, gzip, zstd or bz2.
 
-Compression is recognised by the first bytes. Damage is reported when it is reached: all but the last 64 kB of what
+Compression is recognised by the first bytes. Damage is reported when it is reached: all but the last 4 kB of what
 can be decompressed before it are handed out first.
 """
 
 import bz2
-import importlib
 import io
 import re
 import select
@@ -13,21 +12,17 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, Final
 
-from massart.errors import InvalidDataError, MassartError
+from massart.errors import InvalidDataError, MassartError, needs
 
-__all__ = ["MissingZstandardError", "Stored", "Stream", "decompressed", "zstandard_module"]
+__all__ = ["Stored", "Stream", "decompressed", "zstandard_module"]
 
-_INPUT: Final = 1 << 16  # compressed bytes that are read at once
-_OUTPUT: Final = 1 << 16  # decompressed bytes that are made at once; zlib loses those of the call that meets damage
-_BZ2_OUTPUT: Final = 1 << 12  # smaller, since bz2 is slower
+_INPUT: Final = 1 << 18  # compressed bytes that are read at once
+_OUTPUT: Final = 1 << 20  # decompressed bytes that are made at once
+_STEP: Final = 1 << 12  # the same before damage, and of bz2: libraries drop what they made in the call that meets it
 _BZ2_STARTS: Final = (bytes.fromhex("314159265359"), bytes.fromhex("177245385090"))  # a block; the end of no blocks
 _ZSTD_MAGIC: Final = 0xFD2FB528
 _ZSTD_SKIPPABLE: Final = 0x184D2A50  # and the fifteen numbers after it
 _SKIPPED: Final = 1 << 20  # bytes that are read and thrown away at once
-
-
-class MissingZstandardError(MassartError, ImportError):
-    """The package zstandard is not installed."""
 
 
 class _Damage(Exception):  # noqa: N818 - `Stream` makes an error of it, which knows the name
@@ -36,10 +31,7 @@ class _Damage(Exception):  # noqa: N818 - `Stream` makes an error of it, which k
 
 def zstandard_module(use: str) -> Any:
     """The package zstandard, which is needed to `use` zstd files."""
-    try:
-        return importlib.import_module("zstandard")
-    except ImportError:
-        raise MissingZstandardError(f'zstandard is needed to {use} zstd files: pip install "massart[files]"') from None
+    return needs("zstandard", "files", f"to {use} zstd files")
 
 
 class Stored:
@@ -245,10 +237,11 @@ def _gunzip(stored: Stored) -> Iterator[bytes]:
     while data:
         inflater = zlib.decompressobj(wbits=31)
         while not inflater.eof:
+            before = inflater.copy()  # 40 KB, for a second try in small steps
             try:
                 yield inflater.decompress(data, _OUTPUT)
-            except zlib.error as error:
-                raise _Damage(stored.taken - len(data), _reason(error)) from None
+            except zlib.error:
+                yield from _up_to_damage(before, data, stored)
             data = inflater.unconsumed_tail
             if not (data or inflater.eof):
                 data = stored.read(_INPUT)
@@ -256,6 +249,15 @@ def _gunzip(stored: Stored) -> Iterator[bytes]:
                     yield inflater.flush()
                     raise _Damage
         data = _after_padding(inflater.unused_data, stored)
+
+
+def _up_to_damage(inflater: Any, data: bytes, stored: Stored) -> Iterator[bytes]:
+    try:
+        while True:
+            yield inflater.decompress(data, _STEP)
+            data = inflater.unconsumed_tail
+    except zlib.error as error:
+        raise _Damage(stored.taken - len(data), _reason(error)) from None
 
 
 def _after_padding(data: bytes, stored: Stored) -> bytes:
@@ -277,7 +279,7 @@ def _bunzip(stored: Stored) -> Iterator[bytes]:
         unzipper = bz2.BZ2Decompressor()
         while not unzipper.eof:
             try:
-                yield unzipper.decompress(data, _BZ2_OUTPUT)
+                yield unzipper.decompress(data, _STEP)
             except OSError as error:
                 raise _Damage(stored.taken - len(data), _reason(error)) from None
             data = b""
