@@ -130,18 +130,9 @@ def certify_lift(
         if min(pending, default=rounds) >= rounds:  # what was learned is what was chosen first
             shortfall, variance, reach = guaranteed - observed, float(s[Expert.VARIANCE]), float(s[Expert.REACH])
             evidence = theory.lift_evidence(shortfall, variance, reach, margin, width)
+    holds = evidence * (1.0 - confidence) < 1.0
     return LiftCertificate(
-        rounds=int(rounds),
-        pending=len(pending),
-        gap=gap,
-        margin=margin,
-        guaranteed_lift=guaranteed,
-        observed_lift=observed,
-        low=low,
-        high=high,
-        confidence=confidence,
-        evidence=evidence,
-        holds=evidence * (1.0 - confidence) < 1.0,
+        int(rounds), len(pending), gap, margin, guaranteed, observed, low, high, confidence, evidence, holds
     )
 
 
