@@ -43,7 +43,7 @@ def test_page_of_a_trained_model(tmp_path):
         line.split("  ", 1) for line in result.stdout.splitlines() if not line.startswith(" ") and "  " in line
     )
     facts = {name: words.strip() for name, words in lines.items()}
-    assert facts["model"].startswith("classifier that tells -1 and 1 apart; schema 2, written by massart ")
+    assert facts["model"].startswith("classifier of -1 and 1; schema 2, written by massart ")
     assert "noise_rate=0.1, margin=0.05" in facts["parameters"]
     assert "several are tried" not in facts["parameters"]
     assert facts["trained on"] == f"{tmp_path / 'a.csv'} ({len(rows)} bytes)"

@@ -81,7 +81,7 @@ def test_a_model_from_python(tmp_path):
     ("damage", "words"),
     [
         (lambda path: path.write_bytes(b""), "it is empty"),
-        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "not a whole massart model file"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "not a valid massart model file"),
         (lambda path: path.unlink(), "does not exist"),
         (lambda path: (path.unlink(), path.mkdir()), "is a folder"),
     ],

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from massart.data.io.prefetch import in_order
+from massart.data.io.prefetch import ahead, in_order
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 5])
@@ -54,3 +54,67 @@ def test_leaving_early_stops_the_threads_and_takes_few_items_too_many():
         time.sleep(0.01)
     assert threading.active_count() == before
     assert len(taken) <= 10
+
+
+def test_items_come_in_order_whatever_the_depth():
+    assert list(ahead(iter(range(100)), depth=1)) == list(range(100))
+    assert list(ahead(iter(()))) == []
+
+
+def test_an_exception_of_items_comes_after_all_before_it():
+    def items():
+        yield 1
+        yield 2
+        raise ValueError("no more")
+
+    found = ahead(items())
+    assert [next(found), next(found)] == [1, 2]
+    with pytest.raises(ValueError, match="no more"):
+        next(found)
+
+
+def test_it_ends_while_the_iterator_waits_for_ever():
+    never, stopped = threading.Event(), threading.Event()
+
+    def items():
+        yield 1
+        never.wait()
+
+    seen = []
+    begun = time.monotonic()
+    for item in ahead(items(), stopped.is_set):
+        seen.append(item)
+        stopped.set()
+    assert seen == [1]
+    assert time.monotonic() - begun < 5.0  # far below for ever
+    never.set()
+
+
+def test_leaving_early_closes_the_iterator():
+    closed = threading.Event()
+
+    def items():
+        try:
+            yield from range(1000)
+        finally:
+            closed.set()
+
+    for item in ahead(items()):
+        if item == 3:
+            break
+    assert closed.wait(5.0)
+
+
+def test_only_a_few_items_wait():
+    taken = []
+
+    def items():
+        for number in range(100):
+            taken.append(number)
+            yield number
+
+    found = ahead(items(), depth=2)
+    assert next(found) == 0
+    time.sleep(0.3)
+    assert len(taken) <= 5
+    assert len(list(found)) == 99

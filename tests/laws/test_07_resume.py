@@ -109,7 +109,7 @@ def test_of_a_large_file_blocks_are_compared_and_with_strict_resume_all(tmp_path
     assert go_on(rows, model, *options).exit_code == 0  # as documented: it is not looked at
     flip(rows, unseen)
     checkpoint = stopped_training(rows, model, strict_resume=True, **known)
-    refused(go_on(rows, model, *options), checkpoint, "it was begun with --strict-resume")
+    refused(go_on(rows, model, *options), checkpoint, "it was begun with `--strict-resume`")
     flip(rows, unseen)
     refused(go_on(rows, model, *options, "--strict-resume"), checkpoint, "holds other data now")
     flip(rows, unseen)

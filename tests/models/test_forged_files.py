@@ -195,7 +195,7 @@ def test_members_in_another_order_or_number_are_refused(path):
     arrays = {"w": described(ONE), "v": described(ONE)}
     one = stored(ONE)
     forge_frame(path, arrays, {"v.npy": one, "w.npy": one})
-    assert "its members are header.json, v.npy, w.npy, but its header speaks of header.json, w.npy" in refused(path)
+    assert "its members are header.json, v.npy, w.npy, but its header describes header.json, w.npy" in refused(path)
     forge_frame(path, arrays, {"w.npy": one})
     refused(path)
     forge_frame(path, arrays, {"w.npy": one, "v.npy": one, "x.npy": one})

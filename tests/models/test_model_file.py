@@ -125,7 +125,7 @@ def test_a_refusal_says_where(path):
             found = f"is {damaged[where]:#04x} and should be {whole[where]:#04x}"
             assert f"byte {where}, {words}, {found}" in message
     path.write_bytes(whole + b"\0")
-    assert f"it has {len(whole) + 1} bytes, but what its header speaks of takes {len(whole)}" in refused(path)
+    assert f"it has {len(whole) + 1} bytes, but what its header describes takes {len(whole)}" in refused(path)
     path.write_bytes(whole[:-1])
     assert f"has {len(whole) - 1} bytes: it may have been cut off" in refused(path)
     path.write_bytes(b"")

@@ -24,7 +24,7 @@ def inspect(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
 ) -> None:
-    """Tell what a model is, how it was trained, what is guaranteed of it and which features weigh most.
+    """Show what a model is, how it was trained, its mistake bound and its heaviest features.
 
     [bold]Example[/bold]
 

@@ -57,7 +57,7 @@ def inspect_model(path: str | os.PathLike[str], top: int = 10, names: Sequence[s
 
 def _learner(opened: OpenedModel, top: int, names: Sequence[str]) -> dict[str, Any]:
     if names and opened.naming != "hash":
-        raise InvalidParameterError(f"{opened.path} knows its columns without help: leave --names out")
+        raise InvalidParameterError(f"{opened.path} knows its columns without help: leave `names` out")
     members = getattr(opened.learner, "members", [opened.learner])
     spreads = [member.deviations() if isinstance(member, Pool) else None for member in members]
     columns = [_heaviest(row[:-1], own, top) for row, own in zip(opened.weights, spreads, strict=True)]
@@ -194,7 +194,7 @@ def feature_heads(found: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _what(found: Mapping[str, Any]) -> str:
     classes = found.get("classes", [])
-    telling = f" that tells {' and '.join(shown(str(label)) for label in classes)} apart" if len(classes) == 2 else ""
+    telling = f" of {' and '.join(shown(str(label)) for label in classes)}" if len(classes) == 2 else ""
     if len(classes) > 2:
         telling = f" of {len(classes)} classes"
     if found["kind"] == "classifier" and not classes:

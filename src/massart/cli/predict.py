@@ -35,7 +35,7 @@ def predict(
 ) -> None:
     r"""Predict the label of every row: one line each, an empty one for a row that cannot be read.
 
-    A tag of VW text stands after its prediction. If rows have labels, the error is told at the end.
+    A tag of VW text stands after its prediction. If rows have labels, the error is printed at the end.
 
     [bold]Example[/bold]
 

@@ -35,7 +35,7 @@ BLOCK = 1 << 20  # bytes that are read, written or hashed at a time
 _KINDS = "biufcSUmM"  # booleans, numbers, text and dates
 _LEAST = 4096  # rows, below which nothing is gained
 _ROWS = 1 << 16  # looked at at a time
-# Bytes of all folded arrays of a file, together. A file of a few bytes from a stranger must not claim all memory.
+# Bytes of all folded arrays of a file, together. A forged file of a few bytes must not claim all memory.
 MOST_FOLDED = 1 << 33
 
 
@@ -101,7 +101,7 @@ class Described:
 
     @classmethod
     def from_dict(cls, name: str, facts: Any) -> "Described":
-        """From the header of a file, which may say anything; a ValueError tells what makes no sense."""
+        """From the header of a file, which may say anything; a ValueError says what cannot be."""
         facts = facts if isinstance(facts, dict) else {}
         words, shape, folded, sha256 = (facts.get(key) for key in ("dtype", "shape", "folded", "sha256"))
         try:

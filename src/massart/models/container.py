@@ -2,7 +2,7 @@
 
 Members lie one after the other without gaps, and their contents begin at multiples of 64 bytes: a field of zeros in
 their headers fills up. Dates are those of no day. So the same content is the same file, byte for byte; an array can be
-used where it lies; and whoever knows what a file should hold can check every byte between the arrays.
+used where it lies; and every byte between the arrays can be checked against what the file should hold.
 Sizes are written in 64 bits always (Zip64). Any program that reads zip files reads these.
 """
 
@@ -62,7 +62,7 @@ class Frame:
         """Refuse a file of another size, or with any other byte between its contents."""
         size = os.fstat(file.fileno()).st_size
         if size != self.size:
-            raise damaged(path, f"it has {size} bytes, but what its header speaks of takes {self.size}")
+            raise damaged(path, f"it has {size} bytes, but what its header describes takes {self.size}")
         for member, header, place in zip(self.members, self.headers, self.places, strict=True):
             checked(file, path, place - len(header), header, f"the header of {member.name}")
         checked(file, path, self.size - len(self.end), self.end, "the directory")
@@ -111,5 +111,5 @@ def checked(file: BinaryIO, path: str | os.PathLike[str], place: int, expected: 
 def damaged(path: str | os.PathLike[str], why: str) -> ModelFileError:
     """The refusal of a file that is not what was written."""
     return ModelFileError(
-        f"{os.fspath(path)} is not a whole massart model file ({why}): copy it again, or save the model again"
+        f"{os.fspath(path)} is not a valid massart model file ({why}): copy it again, or save the model again"
     )

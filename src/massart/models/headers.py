@@ -1,6 +1,6 @@
 """What the header of a model file may say: the type and range of every field that a command looks at.
 
-A file is a stranger's until its header has been through here. Fields that this version does not know are left alone.
+A file may come from anywhere, so its header is checked here before it is used. Unknown fields are ignored.
 """
 
 from collections.abc import Callable, Mapping

@@ -51,7 +51,7 @@ _LONGEST_HEADER = 1 << 28
 
 
 def write_model(path: _Path, kind: str, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a model file, whole or not at all.
+    """Write a model file, atomically.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -118,7 +118,7 @@ def read_model(
     mode: Literal["r", "c"] = "r",
     verify: bool | None = None,
 ) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
-    """(kind, meta, arrays) of a model file; a file that is not whole is refused by name, place and reason.
+    """(kind, meta, arrays) of a model file; a damaged file is refused by name, place and reason.
 
     With `mmap`, arrays stay in the file and are read when they are looked at (folded ones are unfolded in memory);
     `mode` "r" makes them read-only, "c" keeps changes in memory. `verify` says whether the checksums of arrays are
@@ -252,7 +252,7 @@ def _places(path: _Path, file: BinaryIO, members: Sequence[zipfile.ZipInfo], pie
     """
     names, wanted = [member.filename for member in members], ["header.json", *(piece.name for piece in pieces)]
     if names != wanted:
-        raise damaged(path, f"its members are {', '.join(names)}, but its header speaks of {', '.join(wanted)}")
+        raise damaged(path, f"its members are {', '.join(names)}, but its header describes {', '.join(wanted)}")
     sizes = [members[0].file_size, *(len(piece.prefix) + piece.nbytes for piece in pieces)]
     frame = Frame([Member(m.filename, size, m.CRC) for m, size in zip(members, sizes, strict=True)])
     frame.check(file, path)

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk, crossed
 from massart.data.formats import detect_format
+from massart.data.io.prefetch import ahead
 from massart.data.io.sources import Source, find_sources
 from massart.data.reader import Reader
 from massart.data.schema import TEXTS, Schema
 from massart.errors import InvalidDataError
 from massart.files import OutputLock, check_place, is_special, move_into
-from massart.training.ahead import Ahead
 from massart.training.chunk_trainer import check_width, row_errors, scores_of
 from massart.training.progress import Callbacks
 from massart.training.resume import open_trained
@@ -89,7 +89,7 @@ def predict_file(
     sink = PredictionFile(out) if isinstance(out, Path) else out
     found = Predicted()
     try:
-        for chunk in Ahead(reader.chunks()):
+        for chunk in ahead(reader.chunks(), lambda: False):  # which does not wait for a silent pipe at the end
             lines = PredictionLines((str(classes[0]), str(classes[1])), as_scores=scores)
             for part in crossed(chunk):
                 for error in row_errors(part, strict=strict):
@@ -171,7 +171,7 @@ class PredictionLines:
 class PredictionFile:
     r"""A file that has its name only once it is complete; until then it is NAME.partial. A device is written directly.
 
-    Nobody else can write it until it is finished or abandoned.
+    No other process can write it until it is finished or abandoned.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -215,7 +215,7 @@ def identity(
 
 
 def _content(source: Any, share: int, *, whole: bool) -> str | None:
-    """A digest of what a source holds; None for a pipe, of which nobody knows beforehand."""
+    """A digest of what a source holds; None for a pipe, whose content is not known beforehand."""
     if source.is_pipe:
         return None
     try:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from massart.data.chunk import Chunk
+from massart.data.io.prefetch import ahead
 from massart.data.schema import TEXTS
 from massart.errors import InvalidDataError, MassartError
 from massart.files import OutputLock
 from massart.kernels.compiling import compiled
 from massart.models.headers import printable
-from massart.training.ahead import Ahead
 from massart.training.chunk_trainer import ChunkTrainer
 from massart.training.predict import PredictionFile, PredictionLines, Sink
 from massart.training.progress import FINISH, LEARN, MEASURE, Callbacks, Progress
@@ -119,7 +119,7 @@ class Training:
         return not any(source.is_pipe for source in self.reader.sources)
 
     def hold(self) -> None:
-        """Have nobody else write the model or its checkpoint, until `release` or the end of `run`."""
+        """Lock the model and its checkpoint, until `release` or the end of `run`."""
         try:
             for lock in self._locks:
                 lock.acquire()
@@ -128,7 +128,7 @@ class Training:
             raise
 
     def release(self) -> None:
-        """Let others write them."""
+        """Let other processes write them."""
         for lock in self._locks:
             lock.release()
 
@@ -152,7 +152,7 @@ class Training:
         except _RefusedError:
             if isinstance(self._sink, PredictionFile):
                 self._sink.abandon(whole=True)
-            if self.checkpoint is not None:  # nobody could go on from it to a better end
+            if self.checkpoint is not None:  # going on from it could not end better
                 self.checkpoint.unlink(missing_ok=True)
             raise
         except BaseException:
@@ -206,7 +206,7 @@ class Training:
         """The chunks that are left; where a pipe may keep them waiting, a thread waits for them."""
         chunks = reader.chunks(self.progress.position)
         if any(source.is_pipe for source in reader.sources):
-            yield from Ahead(chunks, lambda: self._stopped() is not None)
+            yield from ahead(chunks, lambda: self._stopped() is not None)
             return
         with contextlib.closing(chunks):
             while self._stopped() is None and (chunk := next(chunks, None)) is not None:

@@ -10,7 +10,7 @@ from massart.options import LearnerOptions
 
 __all__ = ["Every", "Settings"]
 
-_MOST = 10**15  # rows or seconds: nobody waits longer
+_MOST = 10**15  # rows or seconds
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _LEARNER = ("noise_rate", "margin", "horizon", "update", "optimizer", "voting", "fit_intercept", "normalize", "seed")
 

@@ -34,7 +34,7 @@ def open_training(
     callbacks: Callbacks | None = None,
     stopped: Callable[[], int | None] = lambda: None,
 ) -> Training:
-    r"""A training that is ready to run; nobody else can write its model until it has, or until its `release`.
+    r"""A training that is ready to run; its model is locked until it has run, or until its `release`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -110,7 +110,7 @@ def is_complete(training: Training, initial: Path | None = None) -> bool:
 
 
 def _settle_checkpoint(training: Training, callbacks: Callbacks, *, resume: bool) -> None:
-    """Go on from the checkpoint, or see to it that nobody will go on from one of another training."""
+    """Go on from the checkpoint, or remove one of another training."""
     checkpoint, model = training.checkpoint, training.model
     if checkpoint is None or model is None:
         return

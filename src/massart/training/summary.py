@@ -13,7 +13,7 @@ from massart.training.progress import Measured
 
 __all__ = ["STATUS", "Summary", "label_words", "peak_memory"]
 
-STATUS = "/proc/self/status"  # where Linux tells of a process
+STATUS = "/proc/self/status"  # of Linux: what a process holds
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import contextlib
 import gzip
 import io
 import os
-import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from typing import IO, Any, Final
 
 from massart.data.io.stream import zstandard_module
 from massart.errors import InvalidDataError
-from massart.files import OutputLock, advice, check_place, is_special, sync_folder
+from massart.files import OutputLock, advice, check_place, is_special, move_into, partial_path, remove
 
 __all__ = ["Target", "writing"]
 
@@ -105,25 +104,21 @@ def writing(path: str | os.PathLike[str]) -> Iterator[Target]:
 
 
 def _replacing(place: Path, name: str) -> Iterator[Target]:
-    partial = place if is_special(place) else place.with_name(f".{place.name}.{secrets.token_hex(4)}.partial")
+    partial = place if is_special(place) else partial_path(place)
     with Target(io.BytesIO(), name).sentence():
         file = partial.open("wb")
     target = Target(file, name)
     try:
         yield from _compressed(target, name)
         with target.sentence():
-            file.flush()
-            if partial != place:
-                os.fsync(file.fileno())
-            file.close()
-            if partial != place:
-                partial.replace(place)
-                sync_folder(place.parent)
+            if partial == place:
+                file.close()
+            else:
+                move_into(file, partial, place)
     except BaseException:
         target.abandon()
         if partial != place:
-            with contextlib.suppress(OSError):
-                partial.unlink()
+            remove(partial)
         raise
 
 
