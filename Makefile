@@ -39,7 +39,7 @@ house: .venv/.dev
 BLAS_TESTS := tests/evaluation/test_estimators.py tests/evaluation/test_intervals.py \
 	tests/evaluation/test_off_policy.py tests/evaluation/test_reward_model.py \
 	tests/kernels/test_halfspace_kernels.py tests/kernels/test_mixture_kernels.py tests/kernels/test_pool_kernels.py \
-	tests/kernels/test_ranking_kernels.py tests/kernels/test_polish_kernels.py tests/kernels/test_rows.py \
+	tests/kernels/test_ranking_kernels.py tests/kernels/test_coordinate_search.py tests/kernels/test_rows.py \
 	tests/learners/test_fit.py tests/learners/test_pool.py tests/learners/test_bandit.py \
 	tests/learners/test_scales.py tests/worlds/test_world_data.py \
 	tests/worlds/test_reward_data.py

@@ -123,7 +123,8 @@ def test_probabilities_of_all_arms_that_do_not_fit_are_refused():
 
 @pytest.mark.parametrize("answer", [[0.5, 0.5, 0.5], [1.5, -0.5, 0.0], [math.nan, 0.5, 0.5]])
 def test_a_policy_that_gives_no_probabilities_is_refused(answer):
-    with pytest.raises(InvalidDataError, match="cannot be, for 10 of the 10 decisions from line 1 on: line 1 "):
+    words = "invalid probabilities for 10 of the 10 decisions from line 1 on: line 1 "
+    with pytest.raises(InvalidDataError, match=words):
         evaluate(simulated.batch(10, 0), lambda contexts: np.array(answer))
 
 

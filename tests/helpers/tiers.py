@@ -49,7 +49,7 @@ SLOW = (  # they start many processes, compile kernels of their own, or learn fo
     "tests/learners/test_baselines_table.py",
     "tests/learners/test_classifier.py::test_check_estimator",
     "tests/learners/test_fit_polish.py",
-    "tests/learners/test_models.py::test_another_process",
+    "tests/models/test_opening.py::test_another_process",
     "tests/learners/test_offline.py",
     "tests/learners/test_scales.py",
     "tests/paper/test_algorithms_2_and_3.py::test_algorithm_3_is",

@@ -52,7 +52,7 @@ def trained(tmp_path):
     lines = [f"{int(x[0] > 0)},{x[0]:.3f},{x[1]:.3f},{x[2]:.3f}" for x in rng.normal(size=(200, 3))]
     table.write_text("\n".join(["label,a,b,c", *lines]) + "\n")
     model = tmp_path / "m.massart"
-    open_training([str(table)], reading=Schema(label="label"), model=model).run()
+    open_training([str(table)], schema=Schema(label="label"), model=model).run()
     return model, table
 
 

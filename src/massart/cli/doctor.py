@@ -23,7 +23,7 @@ _EXTRAS = {
     "vowpalwabbit": "bench",
 }
 _ROOM = 50  # megabytes: all kernels take about 15
-_TOLD_FEATURES = ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
+_SHOWN_FEATURES = ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False) -> None:
@@ -157,7 +157,7 @@ def _machine() -> dict[str, Any]:
     return {
         "processor": _processor(),
         "llvm_name": binding.get_host_cpu_name(),
-        "features": [name for name in _TOLD_FEATURES if features.get(name)],
+        "features": [name for name in _SHOWN_FEATURES if features.get(name)],
         "cores": cores,
         "usable_cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores,
         "memory_megabytes": memory,

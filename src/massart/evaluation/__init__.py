@@ -1,4 +1,4 @@
-"""What a policy would have earned, from a log of what another one did: estimators and how sure they are."""
+"""What a policy would have earned, from a log of what another one did: estimators and their intervals."""
 
 from massart.evaluation.estimators import (
     Estimate,
@@ -11,14 +11,13 @@ from massart.evaluation.estimators import (
 from massart.evaluation.intervals import (
     Interval,
     bootstrap_intervals,
+    confidence_sequence,
     empirical_bernstein_interval,
     normal_interval,
 )
-from massart.evaluation.log import WeightedLog, weigh
+from massart.evaluation.log import POLICIES, Policy, WeightedLog, weigh
 from massart.evaluation.off_policy import ESTIMATORS, INTERVALS, Evaluation, Line, evaluate
-from massart.evaluation.policies import POLICIES, Policy
 from massart.evaluation.reward_model import RidgeRewards, cross_fitted_rewards
-from massart.evaluation.sequences import confidence_sequence
 
 __all__ = [
     "ESTIMATORS",

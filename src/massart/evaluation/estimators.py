@@ -7,7 +7,7 @@ v_i = sum_a pi(a|x_i) q(x_i, a), averages over the n decisions of the log:
     snips       sum of w r / sum of w                biased by O(1/n), within the range of the rewards
     dm          mean of v                            as good as the model
     dr          mean of v + w (r - q)                unbiased as ips, better the better the model
-    switch-dr   mean of v + 1[w <= t] w (r - q)      trusts the model where weights exceed t
+    switch-dr   mean of v + 1[w <= t] w (r - q)      uses the model where weights exceed t
 
 (Horvitz and Thompson 1952; Swaminathan and Joachims 2015; Dudik, Langford and Li 2011; Wang, Agarwal and Dudik 2017,
 switch-dr in the form of Su et al. 2020 that Open Bandit Pipeline computes as well.)

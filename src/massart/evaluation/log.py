@@ -1,27 +1,43 @@
-"""A log seen through a policy: one importance weight per decision.
+"""The policy to be evaluated, and a log seen through it: one importance weight per decision.
 
 w_i = pi(a_i | x_i) / p_i, the probability of the arm taken under the policy to be evaluated over the one it had.
 If p_i > 0 wherever pi > 0, then E[w_i] = 1 and E[w_i r_i] is what the policy would earn.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from massart.data import DecisionBatch, DecisionLog
-from massart.data.decisions.decision import FloatArray, LogChecker
+from massart.data.decisions.decision import TOLERANCE, FloatArray, LogChecker
 from massart.data.decisions.survey import LogSurvey
 from massart.data.row_errors import most_unpacked
-from massart.errors import InvalidDataError
-from massart.evaluation.policies import TargetPolicy, name_of, target_probabilities
+from massart.errors import InvalidDataError, InvalidParameterError
 
-__all__ = ["WeightedLog", "weigh"]
+__all__ = ["POLICIES", "Policy", "TargetPolicy", "WeightedLog", "name_of", "target_probabilities", "weigh"]
+
+POLICIES = {
+    "uniform": "every arm with the same probability",
+    "first": "always arm 0",
+    "logged": "the policy that wrote the log",
+    "target": "the probabilities in the log's own field `target`",
+}
 
 _BYTES = 400  # of memory for each decision, its event id included
+
+
+class Policy(Protocol):
+    """Anything with this method can be evaluated; so can a plain function contexts -> probabilities."""
+
+    def probabilities(self, contexts: Any) -> Any:
+        """The probability of each row of `contexts` (k, d)."""
+
+
+TargetPolicy = str | Policy | Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +61,7 @@ class WeightedLog:
 
     @property
     def effective_sample_size(self) -> float:
-        """(sum w)^2 / sum w^2: as many equally weighted decisions tell as much (Kish).
+        """(sum w)^2 / sum w^2: that many equally weighted decisions carry as much information (Kish).
 
         >>> from massart.data import Decision
         >>> rows = [Decision(np.eye(2), 0, 0.5, 1.0), Decision(np.eye(2), 1, 0.25, 0.0)]
@@ -66,9 +82,9 @@ class WeightedLog:
 def weigh(
     log: DecisionLog | DecisionBatch | Iterable[DecisionBatch], policy: TargetPolicy, *, keep_contexts: bool = False
 ) -> WeightedLog:
-    """Read a log once and weigh its decisions; contexts are forgotten batch by batch unless they are to be kept.
+    """Read a log once and weigh its decisions; contexts are dropped batch by batch unless they are to be kept.
 
-    A log that takes more memory than `massart.data.row_errors.most_unpacked` allows for its size is refused.
+    A log that takes more memory than `massart.data.row_errors.most_unpacked` allows for its size raises an error.
 
     >>> from massart.data import Decision
     >>> batch = DecisionBatch.of([Decision(np.eye(2), 0, 0.25, 1.0), Decision(np.eye(2), 1, 0.25, 0.0)])
@@ -135,8 +151,77 @@ def _batches(log: DecisionLog | DecisionBatch | Iterable[DecisionBatch], survey:
     checker = LogChecker("the decisions given")
     for batch in [log] if isinstance(log, DecisionBatch) else log:
         decisions = list(batch)
-        flawed = sum(not checker.is_valid(decision) for decision in decisions)
+        invalid = sum(not checker.is_valid(decision) for decision in decisions)
         kept = [decision for decision in decisions if not survey.is_repeat(decision)]
-        if kept and not flawed:
+        if kept and not invalid:
             yield batch if len(kept) == len(decisions) else DecisionBatch.of(kept)
     checker.finish()
+
+
+def name_of(policy: TargetPolicy) -> str:
+    """What to call it in a table.
+
+    >>> name_of("uniform"), name_of(len)
+    ('uniform', 'len')
+    """
+    if isinstance(policy, str):
+        if policy not in POLICIES:
+            raise InvalidParameterError(f"policy {policy!r} is none of {', '.join(POLICIES)}")
+        return policy
+    return str(getattr(policy, "__name__", type(policy).__name__))
+
+
+def target_probabilities(policy: TargetPolicy, batch: DecisionBatch) -> FloatArray:
+    """What the policy gives to every arm of a batch, flat like `batch.contexts`.
+
+    For "logged" the entries are NaN where the log names the probability of the arm taken only.
+
+    >>> from massart.data import Decision
+    >>> batch = DecisionBatch.of([Decision(np.eye(2), 0, 0.5, 1.0), Decision(np.ones((4, 2)), 2, 0.1, 0.0)])
+    >>> target_probabilities("uniform", batch).tolist()
+    [0.5, 0.5, 0.25, 0.25, 0.25, 0.25]
+    """
+    name = name_of(policy)
+    counts = np.diff(batch.starts)
+    if policy == "uniform":
+        return np.repeat(1.0 / counts, counts)
+    if policy == "first":
+        first = np.zeros(int(batch.starts[-1]))
+        first[batch.starts[:-1]] = 1.0
+        return first
+    if policy == "logged":
+        return batch.logged
+    given = batch.target if policy == "target" else _asked(policy, batch)
+    _check_probabilities(name, given, batch)
+    return given
+
+
+def _asked(policy: TargetPolicy, batch: DecisionBatch) -> FloatArray:
+    ask = cast("Callable[[Any], Any]", getattr(policy, "probabilities", policy))
+    if not callable(ask):
+        raise InvalidParameterError(f"policy {policy!r} is neither a function nor has a method probabilities(contexts)")
+    answers = []
+    for row, (first, last) in enumerate(zip(batch.starts[:-1].tolist(), batch.starts[1:].tolist(), strict=True)):
+        answer = np.asarray(ask(batch.contexts[first:last]), dtype=np.float64)
+        if answer.shape != (last - first,):
+            raise InvalidDataError(
+                f"policy {name_of(policy)} gave an answer of shape {answer.shape} for the {last - first} arms of "
+                f"line {batch.lines[row]}: return one probability per row of the contexts"
+            )
+        answers.append(answer)
+    return np.concatenate(answers)
+
+
+def _check_probabilities(name: str, given: FloatArray, batch: DecisionBatch) -> None:
+    starts = batch.starts[:-1]
+    least, totals = np.minimum.reduceat(given, starts), np.add.reduceat(given, starts)
+    wrong = np.flatnonzero(~((least >= 0.0) & (np.abs(totals - 1.0) <= TOLERANCE)))
+    if wrong.size:
+        shown = ", ".join(
+            f"line {batch.lines[row]} ({'missing' if np.isnan(totals[row]) else f'sum {totals[row]:.6g}'})"
+            for row in wrong[:5]
+        )
+        raise InvalidDataError(
+            f"policy {name} has invalid probabilities for {wrong.size} of the {len(batch)} decisions "
+            f"from line {batch.lines[0]} on: {shown}; each must be at least 0 and those of one decision sum to 1"
+        )

@@ -15,16 +15,15 @@ from massart.evaluation.estimators import Estimate
 from massart.evaluation.intervals import (
     Interval,
     bootstrap_intervals,
-    check_confidence,
+    confidence_sequence,
     empirical_bernstein_interval,
     normal_interval,
     scaled_rewards,
 )
-from massart.evaluation.log import WeightedLog, weigh
-from massart.evaluation.policies import TargetPolicy
+from massart.evaluation.log import TargetPolicy, WeightedLog, weigh
 from massart.evaluation.reward_model import cross_fitted_rewards
-from massart.evaluation.sequences import confidence_sequence
 from massart.options import strict_number, whole_number
+from massart.theory import check_confidence
 
 __all__ = ["ESTIMATORS", "INTERVALS", "Evaluation", "Line", "evaluate"]
 
@@ -133,9 +132,9 @@ def evaluate(
         if "ips" in found:
             found["ips"] += _bounded(seen, intervals, confidence, reward_range, max_weight, notes)
     if reward_range is not None:
-        scaled_rewards(seen.rewards, reward_range)  # a promise that is broken is refused, whoever relies on it
+        scaled_rewards(seen.rewards, reward_range)  # checked even where no interval uses it
     if found.get("dm"):
-        notes.append("dm: its intervals know nothing of the bias of the reward model")
+        notes.append("dm: its intervals do not include the bias of the reward model")
     return Evaluation(
         policy=seen.policy,
         decisions=len(seen),
@@ -196,7 +195,7 @@ def _estimates(
     if "switch-dr" in asked:
         parts = rewards, weights, taken_rewards, policy_rewards, share
         made.append(formulas.switch_doubly_robust(*parts, threshold=threshold))
-        notes.append(f"switch-dr: it trusts the reward model where weights exceed {threshold:g}")
+        notes.append(f"switch-dr: it uses the reward model where weights exceed {threshold:g}")
     return made
 
 
@@ -243,32 +242,32 @@ def _bounded(
 
 
 def _warnings(seen: WeightedLog) -> list[str]:
-    told = list(seen.warnings)
+    found = list(seen.warnings)
     effective, share = seen.effective_sample_size, seen.largest_share
     unseen = np.flatnonzero(seen.weights == 0.0)
     if unseen.size == len(seen):
-        told.append(
+        found.append(
             f"the policy gives probability 0 to the arm taken in all {len(seen):,} decisions: the log says nothing "
             "about what it earns"
         )
     elif effective < _FEW:
-        told.append(
+        found.append(
             f"these {len(seen)} decisions are worth {effective:.1f} drawn by the policy itself (effective sample "
             f"size below {_FEW:g}): the estimates mean little"
         )
     if share > _LARGE_SHARE and unseen.size < len(seen):
         line = seen.lines[int(np.argmax(seen.weights * seen.row_weights))]
         which = f", in line {line}," if line else ""
-        told.append(f"one decision{which} carries {share:.0%} of the weight: the estimates stand and fall with it")
+        found.append(f"one decision{which} carries {share:.0%} of the weight: the estimates depend on it")
     check = Estimate("mean weight", seen.row_weights * seen.weights, seen.row_weights)
     if len(seen) > 1 and abs(check.value - 1.0) > _FAR * check.standard_error + 1e-6:
-        told.append(
+        found.append(
             f"the mean weight is {check.value:.3g} where it should be 1: the propensities are not the ones played, or "
-            "the policy likes arms that were never logged"
+            "the policy prefers arms that were never logged"
         )
     if len(seen) > 1 and bool((seen.rewards == seen.rewards[0]).all()):
-        told.append(
-            f"all {len(seen):,} rewards are {seen.rewards[0]:g}: is the reward logged as it came? Nothing can be told "
-            "apart by it"
+        found.append(
+            f"all {len(seen):,} rewards are {seen.rewards[0]:g}: is the reward logged as it came? It cannot "
+            "distinguish policies"
         )
-    return told
+    return found

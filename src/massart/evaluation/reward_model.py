@@ -23,7 +23,7 @@ _MOST_COLUMNS = 1000  # up to which the normal equations are solved directly
 class RidgeRewards:
     """argmin over b, beta of sum_i u_i (r_i - b - beta.x_i)^2 + penalty ||beta||^2.
 
-    Predictions are clipped to the rewards seen: a reward model should not promise what nobody ever got.
+    Predictions are clipped to the rewards seen: it should not predict what was never observed.
 
     >>> model = RidgeRewards(penalty=0.0).fit(np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 2.0, 3.0]))
     >>> model.predict(np.array([[0.5], [9.0]])).round(6).tolist()

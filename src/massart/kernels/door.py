@@ -5,7 +5,6 @@ and indices that fit together, `FiniteRows` are finite, too. A refusal names the
 The door reads an array once: nobody may change it, from another thread, until the call is over.
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError
+from massart.kernels.forms import check_form, check_mask
 from massart.kernels.learning import rows as kernel
 from massart.kernels.learning.rows import score_csr, score_dense
 from massart.options import LARGEST, SMALLEST
@@ -25,8 +25,10 @@ _LONGEST = 1e154  # that a row may be which is scaled to norm 1: its square stay
 
 
 def _floats(a: NDArray[Any]) -> NDArray[Any]:
+    if a.dtype in _FLOATS:
+        return a
     with np.errstate(over="ignore"):  # of numbers longer than 64 bits: infinity is refused
-        return a if a.dtype in _FLOATS else a.astype(np.float64)
+        return a.astype(np.float64)
 
 
 def _frozen(a: NDArray[Any]) -> NDArray[Any]:
@@ -272,69 +274,10 @@ def _is_vector(array: Any, dtype: "np.dtype[Any]", size: int | None = None) -> b
     )
 
 
-# The arrays of SciPy's sparse forms: the values, and then those that say where the values are.
-_SPARSE_PARTS = {
-    **dict.fromkeys(("csr", "csc", "bsr"), ("data", "indices", "indptr")),
-    "coo": ("data", "row", "col"),
-    "dia": ("data", "offsets"),
-}
-
-
-def check_form(X: Any) -> bool:
-    """Whether rows are a sparse matrix; one that does not fit together is refused, and so are masked values."""
-    sparse = sys.modules.get("scipy.sparse")  # not imported here: whoever has a sparse matrix has done so
-    if sparse is not None and sparse.issparse(X):
-        check_sparse(X)
-        return True
-    check_mask(X, "X")
-    return False
-
-
 def checked_csr(X: Any) -> Any:
     """A sparse matrix as one in CSR form whose rows SciPy can pick."""
     Rows.of(X)
     return X.tocsr()
-
-
-def check_sparse(X: Any) -> None:
-    """Refuse a sparse matrix that SciPy could not turn into a CSR one safely: its loops check no index either."""
-    try:
-        check_sparse_parts(X)
-    except (TypeError, ValueError) as error:
-        raise InvalidDataError(
-            f"The sparse matrix X of shape {X.shape} does not fit together ({error}): build it again with SciPy. "
-            "Nothing was learned from this batch."
-        ) from None
-    if X.dtype.kind not in "fiub" or X.ndim != 2:
-        raise InvalidDataError(
-            f"X is a sparse array of {X.dtype} with {X.ndim} dimensions: give real numbers, one row per example"
-        )
-
-
-def check_sparse_parts(X: Any) -> None:
-    """A TypeError or ValueError if the arrays of a sparse matrix do not fit together; CSR has a door of its own."""
-    if X.ndim != 2:
-        return
-    if X.format not in _SPARSE_PARTS:  # Python's lists or dictionaries, of which SciPy trusts the lengths alone
-        if X.format == "lil" and (
-            X.rows.shape != X.shape[:1] or [len(row) for row in X.rows] != [len(row) for row in X.data]
-        ):
-            raise ValueError("it does not have one column per value")
-        X.tocsr()
-        return
-    values, *places = (getattr(X, name) for name in _SPARSE_PARTS[X.format])
-    if not all(isinstance(part, np.ndarray) for part in (values, *places)):
-        raise TypeError("its values and indices are not arrays")
-    if not all(np.can_cast(part.dtype, np.int64) for part in places):
-        raise TypeError("its indices are not signed whole numbers")
-    if X.format in ("csc", "bsr"):
-        X.check_format(full_check=True)
-    elif X.format == "coo":
-        for part, size in zip(places, X.shape, strict=True):
-            if part.shape != values.shape or (part.size and not 0 <= part.min() <= part.max() < size):
-                raise ValueError("it has entries outside its shape")
-    elif X.format == "dia" and not (values.ndim == 2 and places[0].shape == values.shape[:1]):
-        raise ValueError("it does not have one offset per diagonal")
 
 
 def check_outputs(
@@ -367,15 +310,6 @@ def _not_finite(values: NDArray[Any], row: int, columns: NDArray[Any], names: Se
         f"Input X contains {what} at row {row}, column {column}{name} (counted from 0): drop the row or fill the "
         "value, for instance with sklearn.impute.SimpleImputer. Nothing was learned from this batch."
     )
-
-
-def check_mask(array: Any, name: str) -> None:
-    """Refuse an array some of whose values are masked: what lies below the mask is no data."""
-    if isinstance(array, np.ma.MaskedArray) and bool(np.ma.getmaskarray(array).any()):
-        raise InvalidDataError(
-            f"{name} is a masked array with values that are masked: drop those rows or fill the values. "
-            "Nothing was learned from this batch."
-        )
 
 
 _LABELS: dict[Any, NDArray[np.int8]] = {label: np.array([label], np.int8) for label in (-1, 1)}

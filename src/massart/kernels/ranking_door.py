@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError
-from massart.kernels.door import check_mask, check_sparse_parts
+from massart.kernels.forms import check_mask, check_sparse_parts
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.learning import ranking_rounds as rounds
 from massart.kernels.learning import rows as rows_kernel

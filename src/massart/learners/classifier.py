@@ -12,7 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from massart.errors import InvalidParameterError, shown
-from massart.kernels.door import NO_WEIGHT, Rows, check_mask, check_weights
+from massart.kernels.door import NO_WEIGHT, Rows, check_weights
+from massart.kernels.forms import check_mask
 from massart.learners.certificate import Certificate, as_html, as_text
 from massart.learners.fit import fit_batch
 from massart.learners.inputs import (

@@ -13,7 +13,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import validate_data
 
 from massart.errors import InvalidDataError, InvalidParameterError, InvalidTypeError, MassartError, shown
-from massart.kernels.door import check_form
+from massart.kernels.forms import check_form
 from massart.learners.locking import lock_of
 
 __all__ = ["check_classes", "check_rows", "class_weights", "draw_seed", "label_numbers", "labels_present", "own_errors",

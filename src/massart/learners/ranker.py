@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from massart.errors import InvalidDataError
-from massart.kernels.door import check_form, checked_csr
+from massart.kernels.door import checked_csr
+from massart.kernels.forms import check_form
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.ranking_state import RankingState, check_state, new_state
 from massart.learners.choice import Contexts

@@ -1,6 +1,7 @@
 """Worlds whose rows are not points of a plane and do not depend on the learner: uniform, orthogonal, turning."""
 
 import math
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,25 @@ __all__ = ["OrthogonalCoins", "RandomNoise", "TurningTarget"]
 _ROUNDING = 1e-5  # of 1 / margin^2, relative: 0.288675 is meant to be 1 / sqrt(12)
 
 
-class RandomNoise(HalfspaceWorld, ObliviousWorld):
+class _UniformNoise(HalfspaceWorld, ObliviousWorld):
+    """Every label is flipped at the same rate; a subclass places the rows."""
+
+    def _declare(self) -> None:
+        self.regions = (Region("all", self.noise_rate, 1.0),)
+        self.bayes_error = self.noise_rate
+
+    @abstractmethod
+    def _place(self, block: Block, clean: Vector) -> Matrix:
+        """Draw the rows of a block whose true labels are `clean`."""
+
+    def _draw(self, block: Block) -> Chunk:
+        clean = random_signs(block.rng, block.size)
+        y = flip(block.rng, clean, self.noise_rate)
+        region = np.zeros(block.size, dtype=np.int8)
+        return Chunk(self._place(block, clean), y.astype(np.int8), clean.astype(np.int8), region)
+
+
+class RandomNoise(_UniformNoise):
     """World E0: x uniform on the unit sphere given |x2| >= margin, every label flipped at the same rate.
 
     The squared height x2^2 of a uniform point of the sphere is Beta(1/2, (d - 1)/2); it is drawn by
@@ -34,16 +53,10 @@ class RandomNoise(HalfspaceWorld, ObliviousWorld):
     )
     limits = Limits(noise_rate=0.1, margin=0.1)
 
-    def _declare(self) -> None:
-        self.regions = (Region("all", self.noise_rate, 1.0),)
-        self.bayes_error = self.noise_rate
-
-    def _draw(self, block: Block) -> Chunk:
+    def _place(self, block: Block, clean: Vector) -> Matrix:
         from scipy.special import betaincc, betainccinv  # noqa: PLC0415 - scipy only when rows are drawn
 
         rng, count = block.rng, block.size
-        clean = random_signs(rng, count)
-        y = flip(rng, clean, self.noise_rate)
         shape = (0.5, (self.dimension - 1) / 2)
         tail = rng.random(count) * betaincc(*shape, self.margin**2)
         height = np.clip(np.sqrt(betainccinv(*shape, tail)), self.margin, 1.0)
@@ -51,10 +64,10 @@ class RandomNoise(HalfspaceWorld, ObliviousWorld):
         rows[:, 1] = 0.0
         rows *= (np.sqrt(1.0 - height**2) / np.sqrt(np.square(rows).sum(axis=1)))[:, None]
         rows[:, 1] = clean * height
-        return Chunk(rows, y.astype(np.int8), clean.astype(np.int8), np.zeros(count, dtype=np.int8))
+        return rows
 
 
-class OrthogonalCoins(HalfspaceWorld, ObliviousWorld):
+class OrthogonalCoins(_UniformNoise):
     """The stream of Theorem 18 (lower bound): D = 1 / margin^2 orthogonal rows in turn, each with a sign of its own.
 
         target = margin * (+-e1 +- ... +- eD)    signs drawn once, from the seed
@@ -82,8 +95,7 @@ class OrthogonalCoins(HalfspaceWorld, ObliviousWorld):
     limits = Limits(noise_rate=0.469, margin=0.1)
 
     def _declare(self) -> None:
-        self.regions = (Region("all", self.noise_rate, 1.0),)
-        self.bayes_error = self.noise_rate
+        super()._declare()
         margin, dimension = self._given
         if margin is None and dimension is not None:
             self.rows = self.dimension
@@ -108,14 +120,11 @@ class OrthogonalCoins(HalfspaceWorld, ObliviousWorld):
             )
         return round(rows)
 
-    def _draw(self, block: Block) -> Chunk:
-        count = block.size
-        clean = random_signs(block.rng, count)
-        y = flip(block.rng, clean, self.noise_rate)
+    def _place(self, block: Block, clean: Vector) -> Matrix:
         shown = block.indices % self.rows
-        rows = np.zeros((count, self.dimension))
-        rows[np.arange(count), shown] = clean * np.sign(self.target[shown])
-        return Chunk(rows, y.astype(np.int8), clean.astype(np.int8), np.zeros(count, dtype=np.int8))
+        rows = np.zeros((block.size, self.dimension))
+        rows[np.arange(block.size), shown] = clean * np.sign(self.target[shown])
+        return rows
 
 
 class TurningTarget(ObliviousWorld):

@@ -19,7 +19,8 @@ from scipy import sparse
 
 from massart.data.row_errors import LARGEST_IN_LOG, MOST_ARMS, SMALLEST_IN_LOG
 from massart.errors import InvalidDataError
-from massart.kernels.door import check_form, checked_csr
+from massart.kernels.door import checked_csr
+from massart.kernels.forms import check_form
 
 __all__ = ["TOLERANCE", "Decision", "DecisionBatch", "FloatArray", "LogChecker", "cut", "refuse", "shown"]
 

@@ -67,9 +67,17 @@ def _errs(score: float, sigma: float) -> bool:
 
 
 @njit(cache=True)
-def _put_sign(x: Array, sigma: float) -> None:
+def _sigma(coins: Array, t: int) -> float:
+    """The global sign of the round."""
+    return 1.0 if coins[t, 0] < 0.5 else -1.0
+
+
+@njit(cache=True)
+def _finish(x: Array, sigma: float, region: int, flipped: bool) -> int:
+    """Put the sign to the row; return the answer of the round."""
     for i in range(x.size):
         x[i] *= sigma
+    return 4 * region + 2 * int((sigma > 0.0) != flipped) + int(sigma > 0.0)
 
 
 @njit(cache=True)
@@ -77,8 +85,7 @@ def worst_point(weights: Array, rows: Array, coins: Array, t: int, noise_rate: f
     """World A1: gamma w* - sqrt(1 - gamma^2) w_perp / |w_perp|, clean if the learner errs, else noisy."""
     if not _rescale(weights):
         return -1
-    x = rows[t]
-    sigma = 1.0 if coins[t, 0] < 0.5 else -1.0
+    x, sigma = rows[t], _sigma(coins, t)
     if _square(weights, 0) > 0.0:
         for i in range(x.size):
             x[i] = -weights[i]
@@ -89,8 +96,7 @@ def worst_point(weights: Array, rows: Array, coins: Array, t: int, noise_rate: f
         score += weights[i] * x[i]
     region = 0 if _errs(score, sigma) else 1
     flipped = region == 1 and coins[t, 1] < noise_rate
-    _put_sign(x, sigma)
-    return 4 * region + 2 * int((sigma > 0.0) != flipped) + int(sigma > 0.0)
+    return _finish(x, sigma, region, flipped)
 
 
 @njit(cache=True)
@@ -104,7 +110,7 @@ def worst_of_pool(
     """
     if not _rescale(weights):
         return -1
-    sigma = 1.0 if coins[t, 0] < 0.5 else -1.0
+    sigma = _sigma(coins, t)
     scores[:] = 0.0
     for i in range(weights.size):
         for j in range(scores.size):
@@ -124,8 +130,7 @@ def worst_of_pool(
     x = rows[t]
     for i in range(x.size):
         x[i] = columns[i, chosen]
-    _put_sign(x, sigma)
-    return 4 * region + 2 * int((sigma > 0.0) != flipped) + int(sigma > 0.0)
+    return _finish(x, sigma, region, flipped)
 
 
 @njit(cache=True)
@@ -133,8 +138,7 @@ def near_miss(weights: Array, rows: Array, coins: Array, t: int, noise_rate: flo
     """World A3: in even rounds a clean row scored wrong by a hair, if any; otherwise (.9, gamma), noisy."""
     if not _rescale(weights):
         return -1
-    x = rows[t]
-    sigma = 1.0 if coins[t, 0] < 0.5 else -1.0
+    x, sigma = rows[t], _sigma(coins, t)
     reach = np.sqrt(max(0.0, 1.0 - margin * margin))
     across = np.sqrt(_square(weights, 0))  # |w_perp|
     along = margin * weights[1]  # the score of gamma w*
@@ -162,8 +166,7 @@ def near_miss(weights: Array, rows: Array, coins: Array, t: int, noise_rate: flo
         _stretch(x, 2, np.sqrt(max(0.0, 0.19 - margin * margin)))
     x[1] = margin
     flipped = region == 1 and coins[t, 1] < noise_rate
-    _put_sign(x, sigma)
-    return 4 * region + 2 * int((sigma > 0.0) != flipped) + int(sigma > 0.0)
+    return _finish(x, sigma, region, flipped)
 
 
 @njit(cache=True)
@@ -174,8 +177,7 @@ def hunted(weights: Array, rows: Array, coins: Array, t: int, noise_rate: float,
     """
     if not _rescale(weights):
         return -1
-    x = rows[t]
-    sigma = 1.0 if coins[t, 0] < 0.5 else -1.0
+    x, sigma = rows[t], _sigma(coins, t)
     padding = _square(weights, 2)
     room = np.sqrt(max(0.0, 1.0 - plane[2, 0] ** 2 - plane[2, 1] ** 2))
     score = plane[2, 0] * weights[0] + plane[2, 1] * weights[1] - room * np.sqrt(padding)
@@ -190,5 +192,4 @@ def hunted(weights: Array, rows: Array, coins: Array, t: int, noise_rate: float,
     x[1] = plane[region, 1]
     _stretch(x, 2, np.sqrt(max(0.0, 1.0 - x[0] * x[0] - x[1] * x[1])))
     flipped = region == 0 and coins[t, 1] < noise_rate
-    _put_sign(x, sigma)
-    return 4 * region + 2 * int((sigma > 0.0) != flipped) + int(sigma > 0.0)
+    return _finish(x, sigma, region, flipped)

@@ -30,10 +30,11 @@ Where this differs from the paper's box, and why (numbers as in docs/paper-to-co
    (rule[NEGATIVE], rule[POSITIVE]), multiply it; eta is then that of Theorem 13.
 5. LINEAR, SPREAD, INVERSE and FIRST feed the certificate (Theorems 12 and 16). No step reads them.
 
-State is plain arrays, to be cached, copied, saved and compared bit for bit. No `fastmath` flag lets the compiler add
-up in another order than the columns' (the first few and the others side by side): a dense row, its CSR form, the row
-alone and the row with columns of zeros after it give the same bits. They have to, for w.x = 0 is a cliff: one rounding
-that differs decides a prediction later.
+State is plain arrays, to be cached, copied, saved and compared bit for bit; places have names, of which the compiler
+makes constants. (A NumPy record as an argument would make a call for one row six times as long.) No `fastmath` flag
+lets the compiler add up in another order than the columns' (the first few and the others side by side): a dense row,
+its CSR form, the row alone and the row with columns of zeros after it give the same bits. They have to, for w.x = 0 is
+a cliff: one rounding that differs decides a prediction later.
 """
 
 from enum import IntEnum
@@ -211,6 +212,14 @@ def _step(s: Floats, rule: Floats, dot: float, square: float, unit: float, y: fl
     return b
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def _round(s: Floats, rule: Floats, dot: float, square: float, y: float, c: float) -> Any:
+    """(w.x with x scaled, as it was before; b for v <- v + b x) of one round."""
+    unit = _unit(square, rule)
+    score = s[State.SCALE] * dot * unit
+    return score, _step(s, rule, dot, square, unit, y, c)
+
+
 @njit(cache=True, error_model="numpy")
 def _refold(v: Floats, z: Floats, s: Floats, factor: float) -> None:
     """Keep the scale of a projected update from underflow: once in thousands of projections.
@@ -276,10 +285,9 @@ def learn_dense(X: Values, batch: Batch, rule: Floats, v: Floats, z: Floats, s: 
         dot, square = _read(x, v, bias)
         if not _is_valid(square, rule):
             return t
-        unit = _unit(square, rule)
+        score, b = _round(s, rule, dot, square, np.float64(y[i]), weight[i] if weight.size > 0 else 1.0)
         if scores.size > 0:
-            scores[t] = s[State.SCALE] * dot * unit
-        b = _step(s, rule, dot, square, unit, np.float64(y[i]), weight[i] if weight.size > 0 else 1.0)
+            scores[t] = score
         _add(b, x, bias, v)
         if z.size > 0:
             _add(b * s[State.SCALED], x, bias, z)
@@ -313,10 +321,9 @@ def learn_csr(rows: Csr, batch: Batch, rule: Floats, v: Floats, z: Floats, s: Fl
         dot, square = dot + dot2, square + square2
         if not _is_valid(square, rule):
             return t
-        unit = _unit(square, rule)
+        score, b = _round(s, rule, dot, square, np.float64(y[i]), weight[i] if weight.size > 0 else 1.0)
         if scores.size > 0:
-            scores[t] = s[State.SCALE] * dot * unit
-        b = _step(s, rule, dot, square, unit, np.float64(y[i]), weight[i] if weight.size > 0 else 1.0)
+            scores[t] = score
         for q in range(start, stop):
             v[indices[q]] += b * data[q]
         v[last] += b * bias
@@ -351,9 +358,8 @@ def learn_row(x: Values, y: float, c: float, rule: Floats, v: Floats, s: Floats)
     dot, square = _read(x, v, bias)
     if not _is_valid(square, rule):
         return np.nan
-    unit = _unit(square, rule)
-    score = s[State.SCALE] * dot * unit
-    _add(_step(s, rule, dot, square, unit, y, c), x, bias, v)
+    score, b = _round(s, rule, dot, square, y, c)
+    _add(b, x, bias, v)
     if s[State.SCALE] < _SMALLEST_SCALE and rule[Rule.KIND] >= ADAGRAD:
         _refold(v, v[:0], s, _SMALLEST_SCALE)
     return score

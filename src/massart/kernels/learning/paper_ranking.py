@@ -36,7 +36,7 @@ import numpy as np
 
 from massart.kernels.compiling import Csr, Flags, Floats, Integers, njit
 from massart.kernels.learning.elementary import cbrt
-from massart.kernels.learning.ranking import Expert, Memo, Setting, Total
+from massart.kernels.learning.ranking import Expert, Memo, Setting, Total, count_allowed, note_seen
 
 # CAP: the largest 1 / step, and SQUARES: the sum of step * |gradient|^2; regret is at most 2 CAP + SQUARES / 2.
 # DRIFT: how many choices were made while another one waited for its reward. FIRST, VARIANCE, REACH: 0.
@@ -166,9 +166,7 @@ def flip(allowed: Flags, memo: Memo, toss: float) -> int:
     Returns the arm that is played, and notes in `memo` what the loss of the round is multiplied with.
     """
     arms, rates, m, z2, _ = memo
-    a, q, free = arms[0], rates[0], 0
-    for i in range(allowed.size):
-        free += 1 if allowed[i] else 0
+    a, q, free = arms[0], rates[0], count_allowed(allowed)
     heads = toss < q
     place = toss / q * free if heads else (toss - q) / (1.0 - q) * free  # uniform in [0, k)
     beta = _nth(allowed, int(place))
@@ -191,16 +189,11 @@ def estimate(
     estimates: Floats,
 ) -> None:  # fmt: skip
     """Line 2(e)ii: the fake rewards, all of them less M - r(beta); and what the reward says about lifts."""
-    free = 0
-    for i in range(p.size):
-        estimates[i] = 0.0
-        free += 1 if allowed[i] else 0
-    above = reward - baseline
-    seen = above - above / p[arm] / free
-    lift = (above / p[arm] if arms[0] == arm else 0.0) - above / p[arm] / free
-    t[Total.SEEN] += seen
-    t[Total.SEEN2] += seen * seen
-    t[Total.LARGEST] = max(t[Total.LARGEST], abs(seen))
+    estimates[:] = 0.0
+    above, free = reward - baseline, count_allowed(allowed)
+    random = above / p[arm] / free  # what a random arm is estimated to earn above the baseline
+    lift = (above / p[arm] if arms[0] == arm else 0.0) - random
+    note_seen(t, above - random)
     S[Expert.LIFT, 0] += lift
     S[Expert.LIFT2, 0] += lift * lift
     estimates[arm] = free * above

@@ -174,6 +174,23 @@ def _dense_distances(data: Floats, d: int, k: int, a: int, z2: Floats) -> None:
         z2[j] = total
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def count_allowed(allowed: Flags) -> int:
+    """How many arms may be played."""
+    count = 0
+    for i in range(allowed.size):
+        count += 1 if allowed[i] else 0
+    return count
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def note_seen(t: Floats, seen: float) -> None:
+    """The estimated lift of the arm that was played."""
+    t[Total.SEEN] += seen
+    t[Total.SEEN2] += seen * seen
+    t[Total.LARGEST] = max(t[Total.LARGEST], abs(seen))
+
+
 @njit(cache=True, error_model="numpy")
 def share(S: Floats, t: Floats, shares: Floats) -> None:
     """Exponential weights on estimated lifts, at the rate sqrt(ln N / their variance so far)."""
@@ -198,10 +215,8 @@ def plan(
     """
     arms, rates, m, z2, p = memo
     k, experts = scores.shape
-    free = 0
-    for i in range(k):
-        p[i] = 0.0
-        free += 1 if allowed[i] else 0
+    p[:] = 0.0
+    free = count_allowed(allowed)
     t[Total.LONGEST] = max(t[Total.LONGEST], sqrt(squares.max()))
     unit = t[Total.LONGEST] if how[Setting.RELATIVE] != 0.0 else 1.0
     rounds = how[Setting.HORIZON] if how[Setting.HORIZON] > 0.0 else t[Total.ROUNDS] + 1.0
@@ -251,17 +266,11 @@ def estimate(
     t: Floats, estimates: Floats,
 ) -> None:  # fmt: skip
     """Estimated rewards of all arms above the baseline, from one; and what they say about lifts."""
-    free = 0
-    for i in range(p.size):
-        estimates[i] = 0.0
-        free += 1 if allowed[i] else 0
+    estimates[:] = 0.0
     above = reward - baseline
     estimates[arm] = above / p[arm]
-    random = estimates[arm] / free  # what a random arm is estimated to earn above the baseline
-    seen = above - random
-    t[Total.SEEN] += seen
-    t[Total.SEEN2] += seen * seen
-    t[Total.LARGEST] = max(t[Total.LARGEST], abs(seen))
+    random = estimates[arm] / count_allowed(allowed)  # what a random arm is estimated to earn above the baseline
+    note_seen(t, above - random)
     mean, square = 0.0, 0.0
     for e in range(arms.size):
         lift = estimates[arms[e]] - random
@@ -333,9 +342,7 @@ def teach(
     data, indices, _ = rows
     k, experts = memo[2].shape
     coefficients = np.empty((k, experts))
-    free = 0
-    for i in range(k):
-        free += 1 if allowed[i] else 0
+    free = count_allowed(allowed)
     for e in range(experts):
         _weigh(allowed, free, estimates, memo, width, full, S, coefficients, e)
     for i in range(k):

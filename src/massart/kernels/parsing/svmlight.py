@@ -45,6 +45,17 @@ def find_nul(text: Bytes, start: np.uint64) -> Any:
 
 
 @njit(cache=True, inline="always")
+def next_line(text: Bytes, p: np.uint64, places: Indices, k: np.uint64, marks: np.uint64) -> Any:
+    """(where the line after p's begins, the first mark from k on that is not before it)."""
+    while text[p] != _NEWLINE:
+        p += _ONE
+    begin = p + _ONE
+    while k < marks and np.uint64(places[k]) < begin:
+        k += _ONE
+    return begin, k
+
+
+@njit(cache=True, inline="always")
 def _token_end(text: Bytes, p: np.uint64) -> Any:
     """Where the field at p ends; a carriage return just before the newline is no part of it."""
     while _CLASS[text[p]] == 0 and not (text[p] == _RETURN and text[p + _ONE] == _NEWLINE):
@@ -212,11 +223,5 @@ def parse_svmlight(text: Bytes, how: Any, out: Any) -> Any:
             y[rows], lines[rows] = sign, line
             rows += _ONE
             indptr[rows] = np.uint32(n)
-        while text[p] != _NEWLINE:
-            p += _ONE
-        begin = p + _ONE
-        if plain:
-            k = used
-        while not plain and k < marks and np.uint64(places[k]) < begin:
-            k += _ONE
+        begin, k = next_line(text, p, places, used if plain else k, marks)
     return np.int64(rows), np.int64(n), line, wrong

@@ -14,7 +14,7 @@ from massart.kernels.parsing import row_errors as codes
 from massart.kernels.parsing.hashing import name_hash, vw_hash
 from massart.kernels.parsing.merge_duplicates import TABLE, merge_row
 from massart.kernels.parsing.numbers import NOT_FINITE, OK, field_number, label_number, parse_number
-from massart.kernels.parsing.svmlight import MARKS, find_nul, label_sign
+from massart.kernels.parsing.svmlight import MARKS, find_nul, label_sign, next_line
 from massart.kernels.parsing.swar import find_marks
 
 _ONE = np.uint64(1)
@@ -249,11 +249,5 @@ def parse_vw(text: Bytes, how: Any, out: Any) -> Any:
                 tags[rows, 0], tags[rows, 1] = tag, tag_stop
             rows += _ONE
             indptr[rows] = np.uint32(n)
-        while text[p] != _NEWLINE:
-            p += _ONE
-        begin = p + _ONE
-        if plain:
-            k = used
-        while not plain and k < marks and np.uint64(places[k]) < begin:
-            k += _ONE
+        begin, k = next_line(text, p, places, used if plain else k, marks)
     return np.int64(rows), np.int64(n), line, wrong

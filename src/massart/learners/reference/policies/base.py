@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError, shown
-from massart.kernels.door import check_mask
+from massart.kernels.forms import check_mask
 from massart.kernels.ranking_door import check_arms
 from massart.learners.base import Stateful
 from massart.learners.choice import Choice, Played, Signer, begin_epoch

@@ -9,7 +9,7 @@ import simulated
 
 from massart.errors import InvalidParameterError
 from massart.evaluation import confidence_sequence, ips, normal_interval
-from massart.evaluation.sequences import STAKES, low_end
+from massart.evaluation.intervals import STAKES, low_end
 
 
 def capital(values, stake, mean):
