@@ -39,7 +39,6 @@ __all__ = [
     "partial_path",
     "remove",
     "replacing",
-    "sync_folder",
 ]
 
 _Path = str | os.PathLike[str]
@@ -265,10 +264,10 @@ def move_into(file: IO[bytes], partial: Path, place: Path) -> None:
     os.fsync(file.fileno())
     file.close()
     partial.replace(place)
-    sync_folder(place.parent)
+    _sync_folder(place.parent)
 
 
-def sync_folder(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Let a new name reach the disk, too. Not every system can: then it is there a little later."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)

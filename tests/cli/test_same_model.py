@@ -111,13 +111,13 @@ def train(model, *arguments, given=None):
     result = CliRunner().invoke(app, command, input=given)
     assert result.exit_code == 0, result.output
     summary = json.loads(result.stdout)
-    assert (summary["rows"], summary["flawed"]) == (ROWS, 0)
+    assert (summary["rows"], summary["rows_with_errors"]) == (ROWS, 0)
     opened = open_model(model)
     weights = opened.weights[0]
-    if opened.reading.bits is None:
+    if opened.schema.bits is None:
         assert weights.size == WIDTH + 1
         return weights, summary["mistakes"]
-    assert weights.size == (1 << opened.reading.bits) + 1
+    assert weights.size == (1 << opened.schema.bits) + 1
     assert np.count_nonzero(weights[:-1]) == np.count_nonzero(weights[1 : WIDTH + 1])
     return np.append(weights[1 : WIDTH + 1], weights[-1]), summary["mistakes"]
 
@@ -170,7 +170,7 @@ def test_several_files(expected, tmp_path, name):
         check(expected, tmp_path, *given, "-b", "18", *options(name))
 
 
-@pytest.mark.parametrize("name", [*TEXTS, *BINARIES])
+@pytest.mark.parametrize("name", [*TEXTS, "parquet", "arrow"])
 def test_standard_input(expected, tmp_path, name):
     data = BINARIES[name]() if name in BINARIES else TEXTS[name](0, ROWS).encode()
     check(expected, tmp_path, "-", "-b", "18", *options(name), given=data)

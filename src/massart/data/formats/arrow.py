@@ -264,7 +264,7 @@ def distinct(array: Any) -> tuple[NDArray[np.int64], list[Any]]:
     places, values = _encoded(array)
     if not _is_text(values.type):
         return places, values.to_pylist()
-    texts = values.cast(pyarrow().large_binary()).to_pylist()  # Parquet does not promise that text is UTF-8
+    texts = values.cast(pyarrow().large_binary()).to_pylist()  # Parquet does not guarantee that text is UTF-8
     return places, [None if text is None else text.decode(errors="replace") for text in texts]
 
 

@@ -84,7 +84,7 @@ def check_schema(metadata: bytes) -> None:
     while waiting:
         one = waiting.pop()
         texts = [] if is_schema else [one.vector(0)[1]]
-        for entry in one.tables(2 if is_schema else 6):  # pairs of texts, for whoever reads them
+        for entry in one.tables(2 if is_schema else 6):  # pairs of texts
             texts += [entry.vector(0)[1], entry.vector(1)[1]]
         room -= sum(texts) + _FEWEST_BYTES * len(texts)
         if room < 0:
@@ -212,7 +212,7 @@ class CheckedMessages:
         return True
 
     def close(self) -> None:
-        """Nothing: the file is somebody else's."""
+        """Nothing: the file belongs to another."""
         self.closed = True
 
     def read(self, size: int = -1) -> bytes:

@@ -290,7 +290,7 @@ def _cells(values: NDArray[np.float64]) -> list[str]:
 def csv_first_line(heading: Heading, separator: str = ",") -> str:
     """The names of the columns; nothing if features have none, as numbers in a first line would look like values.
 
-    A file with importances needs it even so: whoever asks for the column of importances names it.
+    A file with importances needs it even so: the option `weight` names it.
     """
     if heading.names is None and not heading.weighted:
         return ""
