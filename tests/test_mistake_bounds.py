@@ -168,8 +168,8 @@ def test_the_pool_pays_at_most_its_price(world):
         gap, split = mixture.gap_of(pool._M, t), t[mixture.Total.SPLIT]
         assert t[mixture.Total.DRAWN] <= losses.min() + 2 * gap + 1e-9
         assert 2 * gap <= theory.adahedge_price(losses.size, rounds, losses.min(), laziness=17 / 16)
-        assert t[mixture.Total.EXPECTED] <= t[mixture.Total.VOTED] + theory.council_default_price(split)
-        assert t[mixture.Total.EXPECTED] <= t[mixture.Total.DRAWN] + theory.council_price(split)
+        assert t[mixture.Total.EXPECTED] <= t[mixture.Total.VOTED] + theory.prod_default_price(split)
+        assert t[mixture.Total.EXPECTED] <= t[mixture.Total.DRAWN] + theory.prod_price(split)
         assert pool.certificate().holds, "no true pair of the grid is contradicted (at 0.99; none comes near)"
         chance.append(pool.mistakes - t[mixture.Total.EXPECTED])
     assert abs(np.mean(chance)) <= Z * np.std(chance, ddof=1) / np.sqrt(len(chance))
@@ -223,7 +223,7 @@ def test_the_majority_vote_has_no_bound(rows):
     assert majority.mistakes == rounds
     best, split = sample._M[mixture.Member.LOSS].min(), sample._t[mixture.Total.SPLIT]
     assert best <= 0.55 * rounds
-    price = theory.adahedge_price(sample._M.shape[1], rounds, best, 17 / 16) + theory.council_price(split)
+    price = theory.adahedge_price(sample._M.shape[1], rounds, best, 17 / 16) + theory.prod_price(split)
     assert sample.mistakes <= best + price + Z * np.sqrt(rounds) / 2
     assert sample.mistakes <= 0.55 * rounds
     for pool in pools.values():

@@ -94,12 +94,12 @@ def test_on_the_grid_there_is_nothing_to_explain():
     assert f"starts from the noise rate {NOISE_RATES[1]:g}, which its grid holds. It says something" in shown
 
 
-def test_the_pool_pays_for_all_its_experts_and_for_its_council():
+def test_the_pool_pays_for_all_its_experts_and_for_its_prod():
     noise_rate, margin = NOISE_RATES[1], MARGINS[0]
     line = bounds(noise_rate, margin, "1e6")["Theorem 7(e)"]
     one = theory.ftrl_mistake_bound(noise_rate, margin, 1e6)
     mixing = theory.adahedge_price(MOST_EXPERTS, 1e6, one, laziness=17 / 16)
-    assert line["mistakes"] == pytest.approx(one + mixing + theory.council_price(1e6))
+    assert line["mistakes"] == pytest.approx(one + mixing + theory.prod_price(1e6))
     assert line["rounds_to_come_within"] is not None
 
 

@@ -174,7 +174,7 @@ def coin(seed, number):
     return ((h ^ (h >> 31)) >> 11) / 2**53
 
 
-class Council:
+class Prod:
     """Prod with a default (Theorem 7(d) of docs/theory.md): rate `prior` in units of the heaviest row, and a lead."""
 
     def __init__(self):
@@ -209,7 +209,7 @@ class Council:
             self.convene(self.heaviest)
 
 
-class Mixture(Council):
+class Mixture(Prod):
     """mixture.py: AdaHedge with a lazy rate, the vote of scores, and Prod with a default; attributes as its totals.
 
     Shares come from all losses, anew in every round: nothing is multiplied up.

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from oracle import Council, Mixture, coin
+from oracle import Mixture, Prod, coin
 from scipy.special import logsumexp
 from scipy.stats import chi2
 
@@ -187,8 +187,8 @@ def test_expected_losses_and_the_prices_of_prod(labels, weights):
         assert close(then[kernel.Total.EXPECTED], expected)
         assert (then[kernel.Total.WRONG] > t[kernel.Total.WRONG]) == (signs(given) != y)
         heaviest, split = then[kernel.Total.HEAVIEST], max(split, then[kernel.Total.SPLIT])
-        assert expected <= voted + heaviest * theory.council_default_price(split) * (1 + ROUNDING)
-        assert expected <= drawn + heaviest * theory.council_price(split) * (1 + ROUNDING)
+        assert expected <= voted + heaviest * theory.prod_default_price(split) * (1 + ROUNDING)
+        assert expected <= drawn + heaviest * theory.prod_price(split) * (1 + ROUNDING)
         assert then[kernel.Total.PRIOR] <= t[kernel.Total.PRIOR]
         assert 1 <= 4 * then[kernel.Total.PRIOR] ** 2 * (1 + split) * (1 + ROUNDING) <= LAZY * (1 + ROUNDING) ** 2
         odds = then[kernel.Total.FAVOUR] * then[kernel.Total.PRIOR] / (1 - then[kernel.Total.PRIOR])
@@ -296,7 +296,7 @@ def test_prod_over_a_pair_follows_the_oracle(classes):
     recent[250:] = np.abs(recent[250:]) * y[250:]
     for weight in (np.empty(0), 10.0 ** rng.uniform(-2, 2, size=rounds)):
         for order in (np.empty(0, np.uint64), rng.permutation(rounds).astype(np.uint64)):
-            t, answers, council = fresh(2)[1], np.empty(rounds), Council()
+            t, answers, prod = fresh(2)[1], np.empty(rounds), Prod()
             first, second = (steady[order], recent[order]) if order.size else (steady, recent)
             kernel.mix_pair(first, second, (rounds, order, labels, weight), np.array(classes), SEED, t, answers)
             lost = np.zeros(4)  # default, other, expected, answered
@@ -304,20 +304,20 @@ def test_prod_over_a_pair_follows_the_oracle(classes):
             for n in range(rounds):
                 i = int(order[n]) if order.size else n
                 c = weight[i] if weight.size else 1.0
-                council.weigh(c * max(classes))
+                prod.weigh(c * max(classes))
                 assert n > 0 or t[kernel.Total.FIRST] == c * max(classes)
                 c *= classes[int(labels[i] > 0)]
-                chance = council.chance
+                chance = prod.chance
                 toss = coin(int(SEED), n)
                 assert answers[n] == (recent[i] if toss < chance else steady[i]), f"round {n}"
                 a, b = float(signs(steady[i]) != labels[i]), float(signs(recent[i]) != labels[i])
                 q = chance * b + (1 - chance) * a
                 lost += c * np.array([a, b, q, signs(answers[n]) != labels[i]])
                 coins, positives, total = coins + c * c * q * (1 - q), positives + c * (labels[i] > 0), total + c
-                council.compare(a, b, c)
+                prod.compare(a, b, c)
             found = t[[kernel.Total.VOTED, kernel.Total.DRAWN, kernel.Total.EXPECTED, kernel.Total.WRONG]]
             assert found == pytest.approx(lost, rel=ROUNDING)
-            assert t[kernel.Total.CHANCE] == pytest.approx(council.chance, rel=ROUNDING)
+            assert t[kernel.Total.CHANCE] == pytest.approx(prod.chance, rel=ROUNDING)
             assert t[kernel.Total.ROUNDS] == rounds
             assert t[[kernel.Total.WEIGHT, kernel.Total.COINS, kernel.Total.POSITIVES]] == pytest.approx(
                 [total, coins, positives]
@@ -345,7 +345,7 @@ def test_coins_are_uniform_and_independent_of_their_neighbours(seed):
     for lag in (1, 2, 4, 8):
         pairs = np.bincount(8 * cells[:-lag] + cells[lag:], minlength=64)
         assert_chance(pairs, np.full(64, pairs.sum() / 64))
-    for other in (seed ^ 1, ~seed % 2**64, seed ^ 0x5851F42D4C957F2D):  # the seeds of a pair of pools and their council
+    for other in (seed ^ 1, ~seed % 2**64, seed ^ 0x5851F42D4C957F2D):  # the seeds of a pair of pools and their prod
         pairs = np.bincount(8 * cells + (8 * coins(other)).astype(int), minlength=64)
         assert_chance(pairs, np.full(64, 1000.0))
 

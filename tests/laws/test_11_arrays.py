@@ -94,7 +94,9 @@ def test_columns_that_cannot_be_counted(value):
             use()
 
 
-@pytest.mark.parametrize("value", [None, 1.0, "ab", (1.0,), (1.0, "x"), (1.0, 10**400), object()], ids=lambda value: str(value)[:10])
+@pytest.mark.parametrize(
+    "value", [None, 1.0, "ab", (1.0,), (1.0, "x"), (1.0, 10**400), object()], ids=lambda value: str(value)[:10]
+)
 def test_class_weights_that_are_not_two_numbers(value):
     with pytest.raises(InvalidParameterError, match="class_weight"):
         Halfspace(3, 0.1, 0.1, class_weight=value)

@@ -525,7 +525,7 @@ def test_a_mixture_pays_for_what_it_lost_to_its_default_and_for_its_draws(voting
     own, c = learner.steady.certificate(), learner.certificate()
     t, steady, S = learner._t, learner.steady._t, learner.steady._S
     lost = t[mixture.Total.EXPECTED] - steady[mixture.Total.WRONG]
-    assert 0 < lost < theory.council_default_price(t[mixture.Total.SPLIT])
+    assert 0 < lost < theory.prod_default_price(t[mixture.Total.SPLIT])
     price = steady[mixture.Total.EXPECTED] + lost - learner.steady._M[mixture.Member.LOSS, DIAGONAL]
     regret = S[pool_kernel.Column.LINEAR, DIAGONAL] + S[pool_kernel.Column.NORM2, DIAGONAL] ** 0.5
     assert c.regret_bound == pytest.approx(regret + max(0.0, price))

@@ -59,8 +59,8 @@ def test_the_mixture_pays_at_most_its_price(kind, voting):
         t, split = learner._t, learner._t[mixture.Total.SPLIT]
         assert t[mixture.Total.VOTED] == learner.steady.mistakes
         assert t[mixture.Total.DRAWN] == learner.recent.mistakes
-        assert t[mixture.Total.EXPECTED] <= learner.steady.mistakes + theory.council_default_price(split)
-        assert t[mixture.Total.EXPECTED] <= learner.recent.mistakes + theory.council_price(split)
+        assert t[mixture.Total.EXPECTED] <= learner.steady.mistakes + theory.prod_default_price(split)
+        assert t[mixture.Total.EXPECTED] <= learner.recent.mistakes + theory.prod_price(split)
         assert learner.rounds == 4000
         assert learner.mistakes == np.count_nonzero((scores >= 0) != (y > 0))
 
@@ -73,7 +73,7 @@ def test_what_stays_costs_a_logarithm():
         learner = Drifting(WIDTH, 50, seed=seed)
         learner.learn_many(X, y)
         extra.append(learner.mistakes - learner.steady.mistakes)
-        price.append(theory.council_default_price(learner._t[mixture.Total.SPLIT]))
+        price.append(theory.prod_default_price(learner._t[mixture.Total.SPLIT]))
         assert learner.steady.mistakes < learner.recent.mistakes
         assert learner.leader is learner.steady
     assert np.mean(extra) <= np.mean(price) + Z * np.std(extra, ddof=1) / np.sqrt(40)

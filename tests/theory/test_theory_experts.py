@@ -153,7 +153,7 @@ def test_a_pool_follows_its_best_safe_expert():
     rounds = 10**6
 
     def price(experts, loss, rounds):
-        return theory.adahedge_price(experts, rounds, loss, 17 / 16) + theory.council_price(rounds)
+        return theory.adahedge_price(experts, rounds, loss, 17 / 16) + theory.prod_price(rounds)
 
     best = theory.ftrl_mistake_bound(0.1, 0.05, rounds)
     assert theory.pool_mistake_bound(0.1, 0.05, rounds, grid) == pytest.approx(best + price(5, best, rounds))

@@ -67,7 +67,7 @@ class Prod:
     def used(self):
         """What was paid over the default and over the other adviser, as a fraction of the proved price."""
         over = (self.paid - self.default) / self.heaviest, (self.paid - self.other) / self.heaviest
-        return over[0] / theory.council_default_price(self.n - 1), over[1] / theory.council_price(self.n - 1)
+        return over[0] / theory.prod_default_price(self.n - 1), over[1] / theory.prod_price(self.n - 1)
 
 
 def _hold(level, size=1.0):
@@ -118,12 +118,12 @@ def _play(adversary, weight, rounds, discount=False):
 
 @pytest.mark.parametrize("discount", [False, True])
 @pytest.mark.parametrize("weight", WEIGHTS)
-def test_the_council_keeps_both_prices_in_every_round(weight, discount):
+def test_the_prod_keeps_both_prices_in_every_round(weight, discount):
     for adversary in ADVERSARIES:
         assert _play(adversary, WEIGHTS[weight], 600, discount).max() <= 1.0, adversary
 
 
-def test_the_prices_are_not_far_above_what_a_council_can_be_made_to_pay():
+def test_the_prices_are_not_far_above_what_a_prod_can_be_made_to_pay():
     used = np.array([_play(adversary, WEIGHTS["equal"], 4000)[-1] for adversary in ADVERSARIES])
     assert (used.max(axis=0) >= 0.75).all()
 
@@ -176,11 +176,11 @@ def test_the_second_order_constant():
 
 def test_prices_are_monotone_concave_and_split_in_one_way():
     splits = np.linspace(0, 1000, 4001)
-    for price in (theory.council_default_price, theory.council_price):
+    for price in (theory.prod_default_price, theory.prod_price):
         values = np.array([price(split) for split in splits])
         assert (np.diff(values) > 0).all()
         assert (np.diff(values[1:], n=2) < 0).all()
-    assert theory.council_price(0) == theory.council_default_price(0) == pytest.approx(2 * math.log(2))
+    assert theory.prod_price(0) == theory.prod_default_price(0) == pytest.approx(2 * math.log(2))
 
 
 def _labels_against(name, rng):
@@ -215,12 +215,12 @@ def test_the_pool_is_near_the_vote_and_near_every_expert(target, experts):
         drawn = hedge.learn((answers != y).astype(float))
         prod.learn(float(vote != y), drawn)
         split, best = prod.n - 1, hedge.losses.min()
-        assert prod.paid <= prod.default + theory.council_default_price(split)
+        assert prod.paid <= prod.default + theory.prod_default_price(split)
         assert prod.other <= best + 2 * hedge.gap + 1e-9
-        assert prod.paid <= best + 2 * hedge.gap + theory.council_price(split)
+        assert prod.paid <= best + 2 * hedge.gap + theory.prod_price(split)
         assert split <= prod.default + prod.other + 1e-9
     assert 2 * hedge.gap <= theory.adahedge_price(experts, rounds, best, LAZY)
-    assert prod.paid <= best + theory.adahedge_price(experts, rounds, best, LAZY) + theory.council_price(rounds)
+    assert prod.paid <= best + theory.adahedge_price(experts, rounds, best, LAZY) + theory.prod_price(rounds)
     if target == "vote":
         assert prod.default == rounds  # the vote alone is always wrong
 
@@ -334,7 +334,7 @@ def test_a_forgetting_learner_after_its_target_turned():
     assert discounted[:, -1].mean() <= theory.ftrl_mistake_bound(noise, margin, effective) <= 0.5 * effective
 
 
-def test_a_council_of_a_learner_that_remembers_and_one_that_forgets():
+def test_a_prod_of_a_learner_that_remembers_and_one_that_forgets():
     """Theorem 7(f): losses 0 or 1, a turn half way; near the better one before it and after it."""
     rng = np.random.default_rng(4)
     prod, rounds = Prod(), 4000

@@ -45,7 +45,7 @@ _CHANCE = _Range(0.0, 1.0)
 _NOISE_RATE, _MARGIN = _Range(0.0, float(np.nextafter(0.5, 0.0))), _Range(SMALLEST, 1.0)
 _CONSTANT = _Range(0.0, LARGEST)
 _CLASS_WEIGHT = _Range(SMALLEST, LARGEST)
-_MARK = _Range(0.0, 2.0, whole=True)
+_MARK = _Range(0.0, 1.0, whole=True)
 
 _RULE = {
     Rule.KIND: _Range(0.0, 3.0, whole=True),

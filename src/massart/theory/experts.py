@@ -23,13 +23,13 @@ from massart.theory.halfspace import ftrl_mistake_bound
 
 __all__ = [
     "adahedge_price",
-    "council_default_price",
-    "council_price",
     "discounted_rounds",
     "forgetting_mistake_bound",
     "hedge_known_horizon_price",
     "hedge_price",
     "pool_mistake_bound",
+    "prod_default_price",
+    "prod_price",
 ]
 
 _LAZINESS = 17.0 / 16.0  # the pool sets a rate anew when what it depends on has grown by a sixteenth
@@ -77,29 +77,29 @@ def adahedge_price(experts: int, rounds: float, best_loss: float, laziness: floa
     return 2.0 * math.sqrt(loss * (1.0 - loss / horizon) * log) + 16.0 / 3.0 * log + 2.0
 
 
-def council_default_price(split: float) -> float:
+def prod_default_price(split: float) -> float:
     """Theorem 7(d) of docs/theory.md: what Prod over two experts loses to its default.
 
     2 ln 2 + ln(1 + D) / (2 e).  `split` D is the sum over rounds of the squared difference of the two
     (expected) losses, at most the number of rounds.
 
-    >>> round(council_default_price(split=10_000), 2)
+    >>> round(prod_default_price(split=10_000), 2)
     3.08
     """
     return 2.0 * math.log(2.0) + math.log1p(check_nonnegative("split", split)) / (2.0 * math.e)
 
 
-def council_price(split: float) -> float:
+def prod_price(split: float) -> float:
     """Theorem 7(d) of docs/theory.md: what Prod over two experts loses to the one that is not its default.
 
-    2 s ln(2 s - 1) + (4/5) sqrt(D) + council_default_price(D),  s = sqrt(1 + D).  `split` as there.
+    2 s ln(2 s - 1) + (4/5) sqrt(D) + prod_default_price(D),  s = sqrt(1 + D).  `split` as there.
 
-    >>> round(council_price(split=10_000))
+    >>> round(prod_price(split=10_000))
     1142
     """
     square = check_nonnegative("split", split)
     root = math.sqrt(1.0 + square)
-    return 2.0 * root * math.log(2.0 * root - 1.0) + 0.8 * math.sqrt(square) + council_default_price(square)
+    return 2.0 * root * math.log(2.0 * root - 1.0) + 0.8 * math.sqrt(square) + prod_default_price(square)
 
 
 def pool_mistake_bound(
@@ -108,7 +108,7 @@ def pool_mistake_bound(
     """Theorem 7(e) of docs/theory.md: E[M] of the library's pool, with learners of Theorem 1(b) on a grid.
 
     min over (p, g) in grid with p >= noise_rate and g <= margin of B = ftrl_mistake_bound(p, g, T),
-    plus adahedge_price(experts, T, B, 17/16) + council_price(T), nothing for a single expert.  `grid`
+    plus adahedge_price(experts, T, B, 17/16) + prod_price(T), nothing for a single expert.  `grid`
     holds the (noise_rate, margin) pairs of the experts; `experts` counts the whole pool, when others
     than those of the grid sit in it.  The last term is for the worst stream: draws and the vote
     differ in every round.
@@ -131,7 +131,7 @@ def pool_mistake_bound(
     best = min(bounds)
     if members == 1:
         return best
-    return best + adahedge_price(members, count, min(best, count), _LAZINESS) + council_price(count)
+    return best + adahedge_price(members, count, min(best, count), _LAZINESS) + prod_price(count)
 
 
 def discounted_rounds(rounds: float, horizon: float) -> float:

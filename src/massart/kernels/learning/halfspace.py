@@ -83,7 +83,7 @@ class State(IntEnum):
     INVERSE = 18  # sum of c * gamma / m
     FIRST = 19  # c of the first row
     POSITIVES = 20  # sum of c over rows labelled +1
-    UNPROVED = 21  # 1 if what the theorem assumes is known not to hold, 2 if the file of the model is too old to say
+    UNPROVED = 21  # 1 if what the theorem assumes is known not to hold
 
 
 # One more entry of s, which is in no file: not 0 while a batch is being learned, so that a single row has to wait.

@@ -63,7 +63,7 @@ class Total(IntEnum):
     COINS = 26  # sum of c^2 q (1 - q), q the probability of a mistake before the coin
     FIRST = 27  # c of the first row
     POSITIVES = 28  # sum of c over rows labelled +1
-    UNPROVED = 29  # 1 if what the theorem assumes is known not to hold, 2 if the file of the model is too old to say
+    UNPROVED = 29  # 1 if what the theorem assumes is known not to hold
 
 
 LEAST: Final = 1e-200  # squares below that count as that
