@@ -157,8 +157,8 @@ def test_nothing_that_was_learned_is_dropped(kind):
     for columns in (0, 41):
         with pytest.raises(InvalidParameterError, match="column 41"):
             learner.narrow(columns)
-    for columns in (-1, 101):
-        with pytest.raises(InvalidParameterError, match=f"n_features={columns}: the learner has 100 columns"):
+    for columns, what in ((-1, "0 or more"), (101, "the learner has 100 columns")):
+        with pytest.raises(InvalidParameterError, match=f"n_features={columns}: .*{what}"):
             learner.narrow(columns)
     for columns in (99, 0, -1):
         with pytest.raises(InvalidParameterError, match=f"n_features={columns}"):

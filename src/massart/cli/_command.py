@@ -102,12 +102,16 @@ def with_flags(message: str, flags: Mapping[str, str] | None = None) -> str:
 
 
 def _typed(value: str) -> str:
-    """A Python literal as it is typed after a flag; what is no literal as it is."""
+    r"""A Python literal as it is typed after a flag; what is no literal as it is.
+
+    >>> _typed(r"'\x1b[31m'")
+    "'\\x1b[31m'"
+    """
     try:
         given = ast.literal_eval(value)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
         return value
-    return shlex.quote(",".join(map(str, given)) if isinstance(given, list | tuple) else str(given))
+    return escaped(shlex.quote(",".join(map(str, given)) if isinstance(given, list | tuple) else str(given)))
 
 
 def escaped(words: str) -> str:
