@@ -63,3 +63,13 @@ def shown(value: Any) -> str:
         return repr(value)[:60]
     except Exception:  # Python refuses to print whole numbers of more than 4300 digits; an object may do anything
         return f"<{type(value).__name__}>"
+
+
+def counted(number: float, noun: str) -> str:
+    """A number with its noun, in the singular or the plural.
+
+    >>> counted(1, "round"), counted(2_000, "round"), counted(3, "policy")
+    ('1 round', '2,000 rounds', '3 policies')
+    """
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,.0f} {noun if number == 1 else plural}"

@@ -418,7 +418,7 @@ def test_text_that_looks_like_numbers_is_warned_of(tmp_path):
     assert massart("train", path, "--quiet").stderr == ""
     fixed = massart("train", path, "--number", "price", "-f", tmp_path / "m")
     assert "look like numbers" not in fixed.stderr
-    assert "features    1 with a weight, in 1 columns" in fixed.stdout
+    assert "features    1 with a weight, in 1 column" in fixed.stdout
     assert massart("predict", tmp_path / "m", path, "--quiet").stdout.count("\n") == 200
     converted = massart("convert", path, tmp_path / "rows.svm")
     assert words in converted.stderr

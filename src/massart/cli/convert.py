@@ -8,7 +8,7 @@ import typer
 from massart.cli import reading_options as options
 from massart.cli._command import reporting
 from massart.cli.process import Outlet, Stop
-from massart.errors import InvalidParameterError
+from massart.errors import InvalidParameterError, counted
 
 _NAME = "massart convert"
 
@@ -112,8 +112,7 @@ def _convert(given: list[str], out: str, to: str, asked: dict[str, Any], how: di
             **how,
         )
     if not quiet:
-        noun = "row" if found.rows == 1 else "rows"
-        words = [f"{found.rows:,} {noun} written to {'standard output' if out == '-' else out}"]
+        words = [f"{counted(found.rows, 'row')} written to {'standard output' if out == '-' else out}"]
         if found.left_out:
             words.append(f"{found.left_out:,} left out")
         err.say(f"{_NAME}: {'; '.join(words)}")

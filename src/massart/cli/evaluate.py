@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from massart.cli._command import escaped, plain_console, reporting, with_flags
-from massart.errors import InvalidParameterError
+from massart.errors import InvalidParameterError, counted
 
 if TYPE_CHECKING:
     from massart.evaluation import Evaluation
@@ -111,7 +111,7 @@ def _names(asked: str, every: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _count(decisions: int) -> str:
-    return f"{decisions:,} logged {'decision' if decisions == 1 else 'decisions'}"
+    return counted(decisions, "logged decision")
 
 
 def _print(found: "Evaluation") -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.data.feature_names import column_names, find_names
-from massart.errors import InvalidParameterError
+from massart.errors import InvalidParameterError, counted
 from massart.kernels.learning import ranking as kernel
 from massart.learners.certificate import noise_rate_words
 from massart.learners.pool import Pool
@@ -261,10 +261,10 @@ _LEFT_OUT = {"unlabelled": "without a label", "weightless": "of importance 0", "
 def _counts(found: Mapping[str, Any]) -> list[Fact]:
     if found["kind"] in ("bandit", "ranker"):
         return _decisions(found)
-    facts = [("rounds", f"{found['rounds']:,}, {found['mistakes']:,} mistake{'' if found['mistakes'] == 1 else 's'}")]
+    facts = [("rounds", f"{found['rounds']:,}, {counted(found['mistakes'], 'mistake')}")]
     if found["error"] is not None:
-        counted = "; rows are counted, whatever their weight" if found["certificate"]["weighted"] else ""
-        words = f" ({found['error']:.2%}), each row predicted before it was learned{counted}"
+        of_rows = "; rows are counted, whatever their weight" if found["certificate"]["weighted"] else ""
+        words = f" ({found['error']:.2%}), each row predicted before it was learned{of_rows}"
         facts = [("rounds", facts[0][1] + words)]
     facts.append(("bound", found["certificate"]["sentence"]))
     facts.append(("noise rate", noise_rate_words(found["noise_rate"])))

@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass, replace
 from math import ceil, inf, isfinite
 from typing import Any
 
+from massart.errors import counted
+
 _SHOWN = 4  # experts of a pool that a summary names
 _ONE_HALF = 0.4995  # a limit that is as good as one half
 SAYS_NOTHING, WITHIN, CONTRADICTS = "says nothing yet", "within the bound", "contradicts the declaration"
@@ -82,7 +84,7 @@ class Certificate:
     @property
     def sentence(self) -> str:
         """The verdict with its numbers, in one line: the same wherever a certificate is shown."""
-        seen = f"{self.mistakes:,.0f} mistakes in {self.rounds:,.0f} rounds"
+        seen = f"{counted(round(self.mistakes), 'mistake')} in {counted(round(self.rounds), 'round')}"
         if self.weighted:
             seen = f"mistakes of weight {self.mistakes:,.0f} in rounds of weight {self.rounds:,.0f}"
         declared = f"noise rate {self.noise_rate:.3g}, margin {self.margin:.2g}"

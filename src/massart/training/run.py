@@ -10,7 +10,7 @@ from typing import Any
 from massart.data.chunk import Chunk
 from massart.data.io.prefetch import ahead
 from massart.data.schema import TEXTS
-from massart.errors import InvalidDataError, MassartError
+from massart.errors import InvalidDataError, MassartError, counted
 from massart.files import OutputLock
 from massart.kernels.compiling import compiled
 from massart.models.headers import printable
@@ -258,9 +258,7 @@ class Training:
         seen = {negative: progress.learned - progress.positive, positive: progress.positive}
         others = progress.unknown_labels.items()
         counts = [*((label, count) for label, count in seen.items() if count), *others]
-        words = ", ".join(
-            f"{printable(label)} ({count:,} {'row' if count == 1 else 'rows'})" for label, count in counts
-        )
+        words = ", ".join(f"{printable(label)} ({counted(count, 'row')})" for label, count in counts)
         return f"the labels are {words}; name the two with `labels=('NEGATIVE', 'POSITIVE')`"
 
     def _why_nothing(self) -> str:

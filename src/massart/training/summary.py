@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from massart.data.schema import Schema
+from massart.errors import counted
 from massart.learners.certificate import Certificate, certificate_facts, noise_rate_words
 from massart.models.headers import printable
 from massart.training.progress import Measured
@@ -90,7 +91,7 @@ class Summary:
         if left_out := self._left_out():
             facts.append(("left out", left_out))
         facts += [
-            ("features", f"{self.features:,} with a weight, in {self.columns:,} columns"),
+            ("features", f"{self.features:,} with a weight, in {counted(self.columns, 'column')}"),
             ("speed", self._speed()),
         ]
         facts.append(("model", self.model or unsaved))
@@ -99,26 +100,26 @@ class Summary:
         return [f"{name:<10}  {fact}" for name, fact in facts]
 
     def _learned(self) -> str:
-        return f"{_count(self.rows, 'row')}, {'one pass' if self.passes == 1 else f'{self.passes:,} passes'}"
+        return f"{counted(self.rows, 'row')}, {'one pass' if self.passes == 1 else f'{self.passes:,} passes'}"
 
     def _labels(self) -> str:
         negative, positive = map(printable, self.labels)
-        counts = _count(self.rows - self.positive, "row"), _count(self.positive, "row")
+        counts = counted(self.rows - self.positive, "row"), counted(self.positive, "row")
         return f"negative {negative} ({counts[0]}), positive {positive} ({counts[1]})"
 
     def _error(self) -> str:
         if self.error is None or self.constant_error is None:
             return "nothing was learned"
         weighted = self.certificate is not None and self.certificate.weighted
-        counted = " (rows are counted, whatever their weight)" if weighted else ""
-        mistakes = f"{_count(self.mistakes, 'mistake')}{counted}, each row predicted before it was learned"
+        of_rows = " (rows are counted, whatever their weight)" if weighted else ""
+        mistakes = f"{counted(self.mistakes, 'mistake')}{of_rows}, each row predicted before it was learned"
         return f"{self.error:.2%}: {mistakes}; {self.constant_error:.2%} by always answering {printable(self.constant)}"
 
     def _holdout(self) -> str:
         if self.holdout_error is None:
             return "no row was kept apart"
         rows = self.holdout[0].rows
-        words = f"{self.holdout_error:.2%} of {_count(rows, 'row')} kept apart"
+        words = f"{self.holdout_error:.2%} of {counted(rows, 'row')} kept apart"
         if len(self.holdout) > 1:
             every = ", ".join(f"{measured.error:.2%}" for measured in self.holdout)
             words += f"; after each pass {every}; the model has the weights of pass {self.best_pass}"
@@ -146,10 +147,6 @@ def label_words(schema: Schema) -> tuple[str, str]:
     (('-1 or 0', '1'), ('1', '2'))
     """
     return ("-1 or 0", "1") if schema.labels is None else schema.labels
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def peak_memory() -> float | None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from massart.errors import InvalidDataError, InvalidParameterError
+from massart.errors import InvalidDataError, InvalidParameterError, counted
 from massart.worlds.ranges import whole_number
 
 __all__ = [
@@ -238,8 +238,7 @@ def refuse_chunks(world: Simulation[Any, Any], player: str, rounds: int, size: i
 
 
 def _ended(rounds: int) -> InvalidDataError:
-    counted = "1 round" if rounds == 1 else f"{rounds} rounds"
-    return InvalidDataError(f"this game ended after {counted}: call play with more rounds")
+    return InvalidDataError(f"this game ended after {counted(rounds, 'round')}: call play with more rounds")
 
 
 def _slice(chunk: AnyChunk, begin: int, end: int) -> AnyChunk:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from massart import worlds
 from massart.arena.registry import Registry
-from massart.errors import InvalidParameterError
+from massart.errors import InvalidParameterError, counted
 
 __all__ = ["Curve", "Race", "Reference", "ReportKind", "Standing", "WorldResult"]
 
@@ -274,7 +274,7 @@ class ReportKind(ABC, Generic[S, W]):
 
     def size_words(self, race: Race[W]) -> str:
         """How large the race was."""
-        size = f"{number(len(race.worlds), 'world')}, {number(len(race.learners), self.registry.noun)}"
+        size = f"{counted(len(race.worlds), 'world')}, {counted(len(race.learners), self.registry.noun)}"
         seeds, rounds = (span(getattr(world, key) for world in race.worlds) for key in ("seeds", "rounds"))
         return f"{size}, {seeds} seed{'' if seeds == '1' else 's'} each, {rounds} rounds"
 
@@ -293,7 +293,7 @@ class ReportKind(ABC, Generic[S, W]):
             if standing.rounds and standing.seeds < world.seeds:
                 by_count.setdefault(standing.seeds, []).append(standing.title)
         return [
-            f"{', '.join(sorted(names))}: {number(seeds, 'seed')} only." for seeds, names in sorted(by_count.items())
+            f"{', '.join(sorted(names))}: {counted(seeds, 'seed')} only." for seeds, names in sorted(by_count.items())
         ]
 
     def notes(self, race: Race[W]) -> list[str]:
@@ -354,16 +354,6 @@ def rate(value: float) -> str:
     ('.123', '1.000')
     """
     return f"{value:.3f}".removeprefix("0")
-
-
-def number(many: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> number(1, "world"), number(2, "world"), number(3, "policy")
-    ('1 world', '2 worlds', '3 policies')
-    """
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{many} {noun if many == 1 else plural}"
 
 
 def all_worlds(many: int) -> str:

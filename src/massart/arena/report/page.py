@@ -13,8 +13,9 @@ from typing import Any
 
 from massart import __version__
 from massart.arena.report.charts import REFERENCE, Style, chart_data, styles
-from massart.arena.report.kinds import Curve, Race, Reference, Standing, WorldResult, count, number
+from massart.arena.report.kinds import Curve, Race, Reference, Standing, WorldResult, count
 from massart.arena.report.summary import command_of, summarise
+from massart.errors import counted
 
 __all__ = ["html"]
 
@@ -129,7 +130,7 @@ def _world(index: int, race: Race[Any], world: WorldResult[Any], looks: dict[str
 
 def _standings(race: Race[Any], world: WorldResult[Any]) -> str:
     kind = race.kind
-    after = f"{world.name} after {count(world.rounds)} rounds, mean over {number(world.seeds, 'seed')}"
+    after = f"{world.name} after {count(world.rounds)} rounds, mean over {counted(world.seeds, 'seed')}"
     caption = " ".join([f"{after}, {kind.order_words}.", *kind.fewer_seeds(world)])
     heads = [_head(kind.registry.noun), _head(kind.verdict_head, words=True), *map(_head, kind.columns)]
     lines = [_line(race, line) for line in kind.lines(world)]
