@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from massart.errors import InvalidParameterError, shown
 from massart.kernels.door import NO_WEIGHT, Rows, check_weights
@@ -18,6 +18,7 @@ from massart.learners.certificate import Certificate, as_html, as_text
 from massart.learners.fit import fit_batch
 from massart.learners.inputs import (
     check_classes,
+    check_labels,
     check_rows,
     class_weights,
     draw_seed,
@@ -235,9 +236,8 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             learner = getattr(self, "_learner", None)
             known = check_classes(classes, None if learner is None else self.classes_)
-            check_mask(y, "y")
             rows = self._rows(check_rows(self, X, reset=learner is None))
-            labels = label_numbers(column_or_1d(y), known, rows.count)
+            labels = label_numbers(check_labels(y), known, rows.count)
             weight, order = NO_WEIGHT, None
             if sample_weight is not None:
                 rows = rows.check()  # those of weight 0, too

@@ -7,19 +7,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, csr_matrix
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from massart.errors import InvalidDataError, InvalidParameterError, InvalidTypeError, MassartError, shown
-from massart.kernels.forms import check_form
+from massart.kernels.forms import check_form, check_mask
 from massart.learners.locking import lock_of
 
-__all__ = ["check_classes", "check_rows", "class_weights", "draw_seed", "label_numbers", "labels_present", "own_errors",
-           "unchanged_on_error"]  # fmt: skip
+__all__ = ["check_classes", "check_labels", "check_rows", "class_weights", "draw_seed", "label_numbers",
+           "labels_present", "own_errors", "unchanged_on_error"]  # fmt: skip
 
-_FORMATS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+_PLAIN = (np.ndarray, csr_matrix, csr_array)
+_FORMATS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
 _LIGHTEST, _HEAVIEST = 1e-10, 1e10  # class weights
 
 
@@ -56,7 +58,31 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
 def check_rows(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
     """X, or X and y, as arrays that scikit-learn's checks accept; values need not be finite."""
     check_form(X)
+    if isinstance(y, str) and not reset and _is_checked_already(estimator, X):
+        return X
     return validate_data(estimator, X, y, reset=reset, **_FORMATS)
+
+
+def _is_checked_already(estimator: Any, X: Any) -> bool:
+    """Whether scikit-learn's checks, which take longer than a row, would give X back as it is."""
+    return (
+        type(X) in _PLAIN
+        and X.ndim == 2
+        and X.dtype in _FORMATS["dtype"]
+        and X.shape[0] > 0
+        and X.shape[1] == getattr(estimator, "n_features_in_", 0) > 0
+        and not hasattr(estimator, "feature_names_in_")
+    )
+
+
+def check_labels(y: Any) -> NDArray[Any]:
+    """Labels as a vector.
+
+    >>> check_labels([1, 0]).tolist(), check_labels(np.array(["a", "b"])).tolist()
+    ([1, 0], ['a', 'b'])
+    """
+    check_mask(y, "y")
+    return y if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biufU" else column_or_1d(y)
 
 
 def draw_seed(random_state: Any) -> int:
