@@ -220,7 +220,7 @@ def test_chunks_of_any_size_and_single_rounds_are_the_same_stream(build):
     game = world.play(rounds)
     assert same([np.array(column) for column in zip(*(game.next(None) for _ in range(rounds)), strict=True)], whole)
     assert game.played == game.rounds == rounds
-    with pytest.raises(InvalidDataError, match="ended after 2300 rounds"):
+    with pytest.raises(InvalidDataError, match="ended after 2,300 rounds"):
         game.next(None)
     assert same(world.take(100), [column[:100] for column in whole])
 

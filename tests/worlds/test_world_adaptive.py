@@ -213,7 +213,7 @@ def test_a_game_ends_and_chunks_are_refused(name):
     game = world.play(1024)
     for _ in range(1024):
         game.next(world.target)
-    with pytest.raises(InvalidDataError, match="ended after 1024 rounds"):
+    with pytest.raises(InvalidDataError, match="ended after 1,024 rounds"):
         game.next(world.target)
     with pytest.raises(InvalidParameterError, match=r"adaptive.*play"):
         world.chunks(10)
