@@ -88,7 +88,7 @@ def test_fuzz(seed):
 
 def test_nothing_outside_the_text_is_touched(tmp_path):
     code = "from csv_reference import check_fuzz; check_fuzz(99, 2_000)"
-    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, "MASSART_JIT": "1", "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     done = processes.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

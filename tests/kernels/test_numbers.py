@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from odd_numbers import EDGES, SPOILT, any_float, halfway, long, number
 from text_reference import number as slow_number
 
-from massart.kernels.parsing.numbers import parse_number
+from massart.kernels.compiling import njit
+from massart.kernels.parsing.numbers import field_number, parse_number
 
 RANDOM = 200_000
 many = settings(derandomize=True, max_examples=500, deadline=None)  # the first call compiles
@@ -99,3 +100,53 @@ def test_random_strings():
     rng = Random(2)  # noqa: S311
     for _ in range(RANDOM):
         check(number(rng))
+
+
+@njit()
+def field(text, start, stop):
+    """`field_number`, which is only for other kernels."""
+    return field_number(text, np.uint64(start), np.uint64(stop), np.uint64(text.size))
+
+
+def quick(written: str, before: bytes = b"-1 |space first name:") -> bool:
+    """Whether the quick way takes it for a number; then its value is that of the reference."""
+    text = np.frombuffer(before + written.encode() + b" " * 32, np.uint8)
+    value, valid = field(text, len(before), len(before) + len(written))
+    expected, right = slow_number(written.encode())
+    if valid:
+        assert right == 0, written
+        assert struct.pack("<d", value) == struct.pack("<d", expected), (written, value, expected)
+    return bool(valid)
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize("power", ["", "e-05", "E+07", "e+00"])
+def test_usual_numbers_go_the_quick_way(sign, power):
+    """Up to 15 digits, with the point at every place or none: slow lines would be the price."""
+    for digits in range(1, 16):
+        whole = "918273645546372"[:digits]
+        for point in range(digits + 1):
+            assert quick(f"{sign}{whole[:point]}.{whole[point:]}{power}"), (whole, point)
+            assert quick(f"{sign}{'0' * point}{whole[point:]}{power}"), (whole, point)
+
+
+def test_the_quick_way_is_right_or_leaves_it_to_the_other():
+    rng = Random(3)  # noqa: S311
+    for _ in range(20_000):
+        quick(number(rng))
+        quick("".join(rng.choice("0123456789.-+eE:") for _ in range(rng.randrange(22))))
+        quick(f"{rng.random() * 10.0 ** rng.randrange(-30, 30):.{rng.randrange(18)}e}")
+
+
+@pytest.mark.parametrize("written", ["5", "0.5", "-0.25", "1234.5678", "1.5e-05", "123456789.12345"])
+def test_nothing_before_the_text_is_read(written):
+    """The quick way reads words that end with the number: at the beginning of a text there may be no such word."""
+    for before in range(24):
+        quick(written, b" " * before)
+
+
+@pytest.mark.parametrize(
+    "written", [".", "-", "-.", "", "1.2.3", "1e-5x", "e-05", ".e-05", "1e-0", "--1", "1-", "1e5:"]
+)
+def test_what_is_no_plain_number_is_left_to_the_other_way(written):
+    assert not quick(written)

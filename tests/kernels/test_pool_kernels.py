@@ -5,14 +5,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 from oracle import Pool as OraclePool
 
 from massart.errors import InvalidDataError
 from massart.kernels.door import Rows
 from massart.kernels.learning import halfspace, mixture
 from massart.kernels.learning import pool as kernel
-from massart.kernels.learning import simd as lanes
 from massart.learners.halfspace import Halfspace, initial_state
 from massart.learners.pool import Pool
 
@@ -366,52 +364,3 @@ def test_features_that_change_their_size_leave_numbers(size):
         assert all(np.isfinite(array).all() for array in pool.arrays().values())
         assert np.isfinite(pool.leaders()).all()
         assert pool.mistakes < 450
-
-
-@njit
-def add(target, place, source, start, factor):
-    lanes.add_lanes(target, np.uint64(place), source, np.uint64(start), factor)
-
-
-@njit
-def dot(target, start, source, places, factors):
-    lanes.dot_lanes(target, np.uint64(start), source, places, factors)
-
-
-@pytest.mark.parametrize("shift", range(8))
-def test_lanes_are_the_loop_over_columns(shift):
-    """At every alignment: a view that begins `shift` numbers after a cache line; results are the same bits."""
-    rng = np.random.default_rng(shift)
-    space = np.zeros(128)
-    first = -space.ctypes.data % 64 // 8 + shift
-    source = space[first : first + 60].reshape(5, 12)
-    source[:] = rng.normal(size=(5, 12))
-    kept, target = source.copy(), rng.normal(size=24)[shift : shift + 16]
-    for place, start, factor in ((0, 0, 1.7), (shift, 13, -0.3), (12, 56, 1e-9), (5, 31, 0.0)):
-        expected = target.copy()
-        expected[place : place + 4] += factor * source.reshape(-1)[start : start + 4]
-        add(target, place, source, start, factor)
-        assert np.array_equal(target, expected)
-    add(source, 24, target, 3, 2.5)  # into a matrix
-    kept.reshape(-1)[24:28] += 2.5 * target[3:7]
-    assert np.array_equal(source, kept)
-
-    for start in (0, 4, 8):
-        rows, factors = rng.integers(0, 5, size=4), rng.normal(size=4)
-        expected = target.copy()
-        for n in range(4):  # one after the other: that order of the sum is what dense and sparse rows share
-            expected[start : start + 4] += factors[n] * source[rows[n], start : start + 4]
-        dot(target, start, source, tuple(np.uint64(12 * r) for r in rows), tuple(map(float, factors)))
-        assert np.array_equal(target, expected)
-    assert np.array_equal(source, kept)
-
-
-def test_lanes_round_a_product_before_they_add_it():
-    """No fused multiply-add: (1 + e)(1 - e) - 1 is 0 when the product is rounded, -e^2 when it is not."""
-    e = 2.0**-30
-    target, source = np.full(4, -1.0), np.full(4, 1.0 - e)
-    add(target, 0, source, 0, 1.0 + e)
-    assert (target == 0.0).all()
-    target, places = np.full(4, -1.0), tuple(np.uint64(place) for place in (0, 4, 4, 4))
-    dot(target, 0, np.append(source, np.zeros(4)), places, (1.0 + e,) * 4)
-    assert (target == 0.0).all()

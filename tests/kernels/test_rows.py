@@ -188,7 +188,7 @@ def test_rows_longer_than_asked_for_are_found():
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
-def test_many_weights_at_once_give_what_each_gives_alone(kind):
+def test_scores_of_dense_and_csr_rows_are_the_same_and_many_at_once_are_those_of_scipy(kind):
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(50, 33)) * (rng.random((50, 33)) < 0.5)).astype(kind)
     W = rng.normal(size=(33, 7))
@@ -201,8 +201,21 @@ def test_many_weights_at_once_give_what_each_gives_alone(kind):
         dense, sparse = np.zeros((2, 50))
         kernel.score_dense(X, weights, dense)
         kernel.score_csr(rows.data, rows.indices.view(np.uint32), rows.indptr.view(np.uint32), weights, sparse)
-        assert np.array_equal(together[:, column], dense)
-        assert np.array_equal(together[:, column], sparse)
-    # A sum of 33 products, each rounded, is off by at most 33 eps times the sum of their sizes (Higham, section 3.1).
-    exact = X.astype(np.float64) @ W
-    np.testing.assert_array_less(np.abs(together - exact), 66 * np.finfo(float).eps * (np.abs(X) @ np.abs(W)) + 1e-300)
+        assert np.array_equal(dense, sparse)
+        assert_close(dense, X, W[:, column])
+        assert_close(together[:, column], X, W[:, column])
+
+
+def assert_close(scores, X, w):
+    """A sum of d products, each rounded, is off by at most d eps times the sum of their sizes (Higham, section 3.1)."""
+    bound = 2 * len(w) * np.finfo(float).eps * (np.abs(X) @ np.abs(w)) + 1e-300
+    np.testing.assert_array_less(np.abs(scores - X.astype(np.float64) @ w), bound)
+
+
+@pytest.mark.parametrize("width", [0, 1, 5, 8, 12])
+def test_columns_that_the_weights_do_not_have_count_as_zeros(sparse_values, width):
+    weights = np.random.default_rng(1).normal(size=width + 1)
+    forms = sparse_values, sp.csr_matrix(sparse_values), sparse_values[:, :width]
+    scores = [Rows.of(form).score(weights) for form in forms]
+    assert np.array_equal(scores[0], scores[1])
+    assert np.array_equal(scores[0], scores[2])

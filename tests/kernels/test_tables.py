@@ -83,7 +83,7 @@ def test_rows_become_csr(width, merging):
 
 @pytest.mark.skipif(os.environ.get("NUMBA_BOUNDSCHECK") == "1", reason="this is the inner run")
 def test_no_kernel_reads_or_writes_out_of_bounds(tmp_path):
-    checked = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    checked = os.environ | {"MASSART_JIT": "1", "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     again = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", __file__]
     done = processes.run(again, env=checked, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:]

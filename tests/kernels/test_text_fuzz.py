@@ -44,6 +44,7 @@ def test_nothing_is_out_of_bounds(tmp_path):
     done = run(
         tmp_path / "progress",
         *("--parts", *range(PARTS), "--count", CHECKED, "--bounds"),
+        MASSART_JIT="1",
         NUMBA_BOUNDSCHECK="1",
     )
     assert done["inputs"] == PARTS * CHECKED

@@ -216,7 +216,7 @@ def test_another_thread_runs_while_a_kernel_learns(kind, form):
     """The kernels let go of the interpreter: a thread that counts gets on while one call takes a long time."""
     learner, counted, done = KINDS[kind](WIDE), [0], threading.Event()
     rows, labels = Rows.of(form(X)).check(), Y.astype(np.int8)
-    order = np.tile(np.arange(COUNT, dtype=np.uint64), 2000 if kind == "ftrl" else 500)
+    order = np.tile(np.arange(COUNT, dtype=np.uint64), 20_000 if kind == "ftrl" else 5_000)
     learner.copy().learn_rows(rows, labels, order=order[:9])  # compiled
 
     def count():

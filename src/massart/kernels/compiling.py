@@ -1,36 +1,23 @@
-"""How kernels are compiled, and how compiled ones are kept: every kernel takes `njit` from here.
+"""Where kernels come from: compiled when the package was built, or by Numba when they are first used.
 
-Numba could keep them itself, but then it fails where nothing can be written, takes damaged files for code, does not
-notice an edit in a file that a kernel takes functions from, nor a change of NUMBA_BOUNDSCHECK. Here each kernel is a
-file with a digest; whatever is wrong with it, the kernel is compiled again. What there is to say, the logger "massart"
-says: that compiling begins (INFO), and that nothing can be kept (WARNING), once per process.
+Every kernel takes `njit` from here. Where the package has the extension `built`, the decorator returns the function of
+that name in it, and Numba is not even imported. Where it has none, as in a source tree, or with MASSART_JIT=1, Numba
+compiles (kernels/jit.py). With neither, a kernel says at its first call what to install. docs/building.md tells more.
 """
 
-import hashlib
-import logging
-import pickle
-import re
-import sys
-import time
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
+from importlib import import_module
 from typing import Any, NamedTuple
 
-import llvmlite
-import numba
 import numpy as np
-from numba.core import config, event
-from numba.core.caching import NullCache
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
 from numpy.typing import NDArray
 
-from massart.errors import MassartError
-from massart.kernels.cache_folders import Folder, Kept, folders
+from massart.errors import InvalidParameterError, MissingPackageError
 
-__all__ = ["COST", "Compiled", "NotCompiledError", "compiled", "is_current", "keeping", "njit", "only_kept", "stamp_of"]
+__all__ = ["BUILT", "MISSING", "WHY_NOT_BUILT", "Compiled", "compiled", "intrinsic", "ir", "level", "levels", "models",
+           "njit", "nothing_compiled", "overload", "register_model", "types"]  # fmt: skip
 
 # What kernels take. Values of rows are float32 or float64; indices are unsigned, of 32 or 64 bits.
 Floats = NDArray[np.float64]
@@ -43,243 +30,129 @@ Bytes = NDArray[np.uint8]
 Csr = tuple[Values, Indices, Indices]  # data, indices, indptr
 Batch = tuple[int, NDArray[np.uint64], Labels, Floats]  # count, order, labels, weights
 
-COST = "1 to 60 s"  # of a first use: 22 to 38 s for a training on the machines where it was measured
-_LOG = logging.getLogger("massart")
-# from A import B, C  |  from A import (B, C)  |  import A.B, A.C as D: wherever they stand in a module
-_IMPORTS = re.compile(r"^[ \t]*(?:from[ ]+([.\w]+)[ ]+import[ ]+(\([^)]*\)|[^#\n]*)|import[ ]+([^#\n]*))", re.MULTILINE)
-_ROOT = Path(__file__).resolve().parents[2]
-_KERNELS, _COMPILER = "massart.kernels.", "massart.kernels.compiling"
-
-
-def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Numba's decorator; with cache=True compiled code is kept for other processes."""
-    keep = options.pop("cache", False)
-    decorator: Callable[[Callable[..., Any]], Any] = numba.njit(**options)
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        kernel = decorator(function)
-        if keep and hasattr(kernel, "_cache"):  # under NUMBA_DISABLE_JIT it is the function itself
-            kernel._cache = _KernelCache(function)
-        return kernel
-
-    return decorate
-
-
-class NotCompiledError(MassartError):
-    """A kernel would have to be compiled where that was not wanted."""
+_KERNELS = "massart.kernels."
 
 
 class Compiled(NamedTuple):
     """What this process compiled so far."""
 
-    kernels: int
-    seconds: float
+    kernels: int = 0
+    seconds: float = 0.0
 
 
 def compiled() -> Compiled:
     """What this process compiled so far, and how long that took."""
-    return Compiled(_WATCH.kernels, _WATCH.seconds)
+    if MISSING or BUILT is not None:
+        return Compiled()
+    return Compiled(*jit.compiled())
 
 
 @contextmanager
-def only_kept() -> Iterator[list[str]]:
-    """Run kept kernels only: others raise `NotCompiledError`, and their names are in the list."""
-    missing: list[str] = []
-    _WATCH.missing = missing
-    try:
+def nothing_compiled() -> Iterator[list[str]]:
+    """Run kernels that are compiled already: any other raises an error, and its name is in the list."""
+    if MISSING or BUILT is not None:
+        yield []
+        return
+    with jit.only_kept() as missing:
         yield missing
-    finally:
-        _WATCH.missing = None
 
 
-def keeping() -> tuple[Folder | None, str]:
-    """The folder where compiled kernels are kept; if there is none, why."""
-    if _SAYING.failed:
-        return None, _SAYING.failed
-    reasons = []
-    for folder in folders():
-        if not (why := folder.unwritable()):
-            return folder, ""
-        reasons.append(why)
-    return None, "; ".join(reasons)
+def level() -> str | None:
+    """The kind of processor whose kernels are in use, if they were compiled when the package was built."""
+    return None if BUILT is None else str(BUILT.level())
 
 
-@cache
-def stamp_of(module: str) -> bytes:
-    """A digest of the sources that a module of kernels is compiled from, and of who compiles them."""
-    digest = hashlib.sha256(repr((numba.__version__, llvmlite.__version__, np.__version__, config.OPT)).encode())
-    for name in sorted(_sources_of(module)):
-        digest.update(name.encode() + _source(name))
-    return digest.digest()
+def levels() -> tuple[str, ...]:
+    """The kinds of processors that kernels were compiled for when the package was built and that this one is."""
+    return () if BUILT is None else tuple(BUILT.levels())
 
 
-def is_current(kept: Kept) -> bool:
-    """Whether a kept kernel is of the sources as they are."""
+def _extension() -> tuple[Any, str]:
+    """The kernels compiled when the package was built, or None and why there are none."""
+    if os.environ.get("MASSART_JIT", "0") not in ("", "0"):
+        return None, "MASSART_JIT is set"
     try:
-        return kept.stamp == stamp_of(kept.name.rpartition(".")[0])
-    except OSError:  # there is no such module any more
-        return False
-
-
-def _sources_of(module: str) -> set[str]:
-    """A module of kernels and the modules of this package that it imports, in any form, and so on."""
-    found, left = {_COMPILER}, [_KERNELS + module]  # the compiler has no part in what is compiled
-    while left:
-        name = left.pop()
-        if name not in found:
-            found.add(name)
-            left += _imports_of(name)
-    return found - {_COMPILER}
-
-
-def _imports_of(module: str) -> Iterator[str]:
-    """Whatever may be a module among the names that a module imports, if there is such a file."""
-    package = module if _file_of(module).name == "__init__.py" else module.rpartition(".")[0]
-    for source, names, whole in _IMPORTS.findall(_source(module).decode(errors="replace")):
-        candidates = re.findall(r"[.\w]+", whole)
-        if source:
-            dots = len(source) - len(source.lstrip("."))
-            above = package.split(".")[: len(package.split(".")) - dots + 1] if dots else []
-            base = ".".join([*above, *filter(None, [source.lstrip(".")])])
-            candidates = [base, *(f"{base}.{name}" for name in re.findall(r"\w+", names))]
-        yield from (name for name in candidates if name.startswith("massart.") and _file_of(name).is_file())
-
-
-def _file_of(module: str) -> Path:
-    place = _ROOT.joinpath(*module.split("."))
-    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-
-
-@cache
-def _source(module: str) -> bytes:
-    return _file_of(module).read_bytes()
-
-
-def _module_of(function: Callable[..., Any]) -> str:
-    """The module of a kernel, without the name of this package: learning.halfspace."""
-    return function.__module__.removeprefix(_KERNELS)
-
-
-class _KernelCache(NullCache):  # type: ignore[misc]  # Numba has no types
-    """Loads and saves the compiled forms of one kernel, one for each types of arguments."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        module = _module_of(function)
-        self._name = f"{module}.{function.__name__}"
+        built = import_module(f"{_KERNELS}built")
+    except ModuleNotFoundError:
+        return None, "there are no compiled kernels in the package"
+    except ImportError as error:  # not for this processor or system
+        return None, str(error)
+    if wanted := os.environ.get("MASSART_LEVEL"):
         try:
-            self._stamp: bytes | None = stamp_of(module)
-        except OSError:  # without sources nobody could tell whether a kept kernel is up to date
-            self._stamp = None
-
-    @property
-    def cache_path(self) -> str | None:
-        """For Numba's statistics."""
-        return next((str(folder.path) for folder in folders() if folder.readable), None)
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The kernel for these types, None if it has to be compiled."""
-        target_context.refresh()
-        if self._stamp is None:
-            return None
-        for folder in filter(lambda one: one.readable, folders()):
-            try:
-                body = folder.read(self._file(sig, target_context.codegen()), self._stamp)
-                if body is not None:
-                    return CompileResult._rebuild(target_context, *pickle.loads(body))  # noqa: S301 - see cache_folders
-            except Exception as error:
-                _SAYING.unreadable(folder, error)
-        return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled, if there is a place for it."""
-        folder, _ = keeping()
-        if folder is None or self._stamp is None or data.library.has_dynamic_globals:
-            return
-        try:
-            folder.write(self._file(sig, data.codegen), self._stamp, _WATCH.last, dumps(data._reduce()))
-        except OSError as error:
-            _SAYING.not_kept(f"{folder.path}: {error.strerror or error}")
-
-    def _file(self, sig: Any, codegen: Any) -> str:
-        python = (sys.implementation.cache_tag, getattr(sys, "abiflags", ""))
-        key = repr((sig, codegen.magic_tuple(), python, config.BOUNDSCHECK))
-        return f"{self._name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}"
+            built.choose(wanted)
+        except ValueError as error:
+            raise InvalidParameterError(f"MASSART_LEVEL={wanted}: {error}") from None
+    return built, ""
 
 
-class _Saying:
-    """Each thing is said once per process, and not by the processes that it starts."""
+class _Base:
+    """Stands for the classes of Numba that kernels extend."""
 
-    def __init__(self) -> None:
-        self.failed = ""  # why nothing is kept any more
-        self._said: set[str] = set()
-
-    def compiling(self) -> None:
-        """Before the first kernel is compiled."""
-        folder, why = keeping()
-        if folder is None:
-            self.not_kept(why)
-        else:
-            self._say("compiling", logging.INFO, f"compiling, once per machine (usually {COST})")
-
-    def not_kept(self, why: str) -> None:
-        self.failed = why
-        self._say(
-            "not kept",
-            logging.WARNING,
-            f"there is no place to keep compiled kernels ({why}): each process compiles those it uses, usually "
-            f"{COST}; set NUMBA_CACHE_DIR to a folder that you can write and nobody else can",
-        )
-
-    def unreadable(self, folder: Folder, error: Exception) -> None:
-        why = str(error) or type(error).__name__
-        words = f"a kernel kept in {folder.path} cannot be used ({why}): it is compiled again"
-        self._say("unreadable", logging.WARNING, words)
-
-    def _say(self, kind: str, level: int, words: str) -> None:
-        from multiprocessing import parent_process  # noqa: PLC0415 - only if there is something to say
-
-        if kind not in self._said and parent_process() is None:
-            _LOG.log(level, words)
-        self._said.add(kind)
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
 
 
-class _Watch(event.Listener):  # type: ignore[misc]
-    """Hears of each compilation of a kernel of this package; Numba runs one at a time."""
+class _Nothing:
+    """Stands for llvmlite and Numba's types, of which intrinsics are written, where nothing is compiled."""
 
-    def __init__(self) -> None:
-        self.kernels = 0
-        self.seconds = 0.0
-        self.last = 0.0  # seconds of processor time for the kernel compiled last, without the kernels that it calls
-        self.missing: list[str] | None = None  # where nothing may be compiled: what would have been
-        self._begun = 0.0  # when the outermost of those running began
-        self._running: list[list[float]] = []  # processor time at the begin, and that of the kernels that it calls
+    Type = PrimitiveModel = _Base
 
-    def on_start(self, event: Any) -> None:
-        """Before a kernel is compiled, which may need others."""
-        function = event.data["dispatcher"].py_func
-        if not function.__module__.startswith("massart."):
-            return
-        if self.missing is not None:
-            self.missing.append(f"{_module_of(function)}.{function.__name__}")
-            raise NotCompiledError(f"the kernel {self.missing[-1]} is not compiled yet: run massart warmup")
-        if not self._running:
-            _SAYING.compiling()
-            self._begun = time.perf_counter()
-        self._running.append([time.thread_time(), 0.0])
+    def __getattr__(self, name: str) -> "_Nothing":
+        return self
 
-    def on_end(self, event: Any) -> None:
-        """After that, or when it failed."""
-        if not self._running or not event.data["dispatcher"].py_func.__module__.startswith("massart."):
-            return
-        begun, others = self._running.pop()
-        worked = time.thread_time() - begun
-        self.last = worked - others
-        self.kernels += 1
-        if self._running:
-            self._running[-1][1] += worked
-        else:
-            self.seconds += time.perf_counter() - self._begun
+    def __call__(self, *_: Any) -> "_Nothing":
+        return self
 
 
-_SAYING, _WATCH = _Saying(), _Watch()
-event.register("numba:compile", _WATCH)
+def _unavailable(why: Callable[[], Exception]) -> Callable[..., Any]:
+    """A kernel that cannot be run."""
+
+    def kernel(*_: Any) -> Any:
+        raise why()
+
+    return kernel
+
+
+BUILT, WHY_NOT_BUILT = _extension()
+MISSING = False
+
+if BUILT is None:
+    try:
+        from llvmlite import ir
+        from numba import types
+        from numba.core.datamodel import models
+        from numba.extending import intrinsic, overload, register_model
+
+        from massart.kernels import jit
+
+        njit = jit.njit
+    except ImportError as error:
+        if error.name and error.name.startswith("massart"):
+            raise
+        MISSING = True
+
+if BUILT is not None or MISSING:
+    ir = models = overload = register_model = types = _Nothing()
+
+    def intrinsic(function: Callable[..., Any]) -> Any:
+        """Intrinsics are part of the kernels that were compiled."""
+        return function
+
+    def njit(**_: Any) -> Callable[[Callable[..., Any]], Any]:
+        """The compiled kernel of a function's name; `Numba.njit`'s options were used when it was compiled."""
+
+        def decorate(function: Callable[..., Any]) -> Any:
+            name = f"{function.__module__.removeprefix(_KERNELS)}.{function.__name__}"
+            if BUILT is None:
+                return _unavailable(lambda: _not_installed(name))
+            found = getattr(BUILT, name.replace(".", "_"), None)
+            return found or _unavailable(lambda: SystemError(f"the kernel {name} has no signature in signatures.txt"))
+
+        return decorate
+
+
+def _not_installed(name: str) -> MissingPackageError:
+    return MissingPackageError(
+        f"the kernel {name} was not compiled when this massart was built ({WHY_NOT_BUILT}), and Numba, which would do "
+        'it now, is not installed: pip install "massart[jit]"'
+    )

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from massart.errors import InvalidDataError
 from massart.kernels.forms import check_form, check_mask
 from massart.kernels.learning import rows as kernel
+from massart.kernels.learning.row_order import put_in_order
 from massart.kernels.learning.rows import score_csr, score_dense
 from massart.options import LARGEST, SMALLEST
 
 _BLOCK = 8192  # rows of a Fortran-ordered or strided array that are copied at a time
+_ENTRIES = 1 << 17  # of sparse rows that are put in order at a time, or one row if it has more
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _INT8, _UINT32, _UINT64, _FLOAT64 = np.dtype(np.int8), np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.float64)
 _LONGEST = 1e154  # that a row may be which is scaled to norm 1: its square stays finite, in any order of additions
@@ -60,6 +62,9 @@ class Rows:
     width: int
     names: Sequence[str] | None = None  # of the columns, for messages
     longest: float = _LONGEST  # that a row may be
+    in_order: bool = (
+        True  # whether columns of CSR rows increase, or come as a reader gives them; else blocks are sorted
+    )
     seal: object = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -86,7 +91,7 @@ class Rows:
             raise InvalidDataError(
                 f"X is an array of {X.dtype} with {X.ndim} dimensions: give real numbers, one row per example"
             )
-        return Rows(_frozen(_floats(X)), None, X.shape[0], X.shape[1], names, longest, _SEAL)
+        return Rows(_frozen(_floats(X)), None, X.shape[0], X.shape[1], names, longest, seal=_SEAL)
 
     @classmethod
     def read(cls, rows: Any, width: int | None = None, *, scaled: bool = True) -> "FiniteRows":
@@ -121,7 +126,7 @@ class Rows:
                 f"the rows have an entry in column {met - 1} (counted from 0), but the model has {width} columns"
             )
         parts = _frozen(data), _frozen(indices), _frozen(indptr)
-        return Rows(None, parts, indptr.size - 1, met if width is None else width, None, longest, _SEAL).check()
+        return Rows(None, parts, indptr.size - 1, met if width is None else width, None, longest, seal=_SEAL).check()
 
     @classmethod
     def _of_csr(cls, X: Any, names: Sequence[str] | None, longest: float) -> "Rows":
@@ -135,10 +140,6 @@ class Rows:
         indices = _frozen(np.ascontiguousarray(X.indices, wide).view(unsigned))
         indptr = _frozen(np.ascontiguousarray(X.indptr, wide).view(unsigned))
         verdict, row = kernel.check_indices(indices, indptr, X.shape[1])
-        if verdict == kernel.NOT_CANONICAL:
-            X = X.copy()
-            X.sum_duplicates()
-            return cls._of_csr(X, names, longest)
         if verdict == kernel.OUT_OF_RANGE:
             raise InvalidDataError(
                 f"Row {row} (counted from 0) of the sparse matrix X has an index outside its {X.shape[1]} columns, "
@@ -146,7 +147,8 @@ class Rows:
                 "Nothing was learned from this batch."
             )
         parts = _frozen(np.ascontiguousarray(_floats(X.data))), indices, indptr
-        return Rows(None, parts, X.shape[0], X.shape[1], names, longest, _SEAL)
+        in_order = verdict != kernel.NOT_CANONICAL
+        return Rows(None, parts, X.shape[0], X.shape[1], names, longest, in_order, _SEAL)
 
     def check(self) -> "FiniteRows":
         """These rows, if all of them are finite and none is too long.
@@ -158,15 +160,17 @@ class Rows:
         if isinstance(self, FiniteRows):
             return self
         if self.csr is not None:
-            bad = kernel.check_values(self.csr[0], self.csr[2], self.longest)
-            if bad >= 0:
-                raise self.refusal(bad)
+            if self.in_order or not self._are_short():
+                for (data, _, indptr), start in self._csr_blocks(_NO_ORDER):
+                    bad = kernel.check_values(data, indptr, self.longest)
+                    if bad >= 0:
+                        raise self.refusal(start + bad)
         else:
             for block, start in self._blocks(_NO_ORDER):
                 bad = kernel.check_dense(block, self.longest)
                 if bad >= 0:
                     raise self.refusal(start + bad)
-        return FiniteRows(self.dense, self.csr, self.count, self.width, self.names, self.longest, _SEAL)
+        return FiniteRows(self.dense, self.csr, self.count, self.width, self.names, self.longest, self.in_order, _SEAL)
 
     def check_width(self, width: int) -> None:
         """Refuse rows that have not as many columns as a learner."""
@@ -176,8 +180,8 @@ class Rows:
     def refusal(self, row: int) -> InvalidDataError:
         """What is wrong with a row that is not valid."""
         if self.csr is not None:
-            data, indices, indptr = self.csr
-            entries = slice(int(indptr[row]), int(indptr[row + 1]))
+            (data, indices, indptr), _ = next(self._csr_blocks(np.array([row], np.uint64)))
+            entries = slice(int(indptr[row]), int(indptr[row + 1])) if self.in_order else slice(None)
             return _not_finite(data[entries], row, indices[entries], self.names)
         dense = np.asarray(self.dense)
         return _not_finite(dense[row], row, np.arange(self.width), self.names)
@@ -192,6 +196,44 @@ class Rows:
             pick: Any = order[start : start + _BLOCK] if order.size else slice(start, start + _BLOCK)
             yield _frozen(np.ascontiguousarray(X[pick])), start
 
+    @property
+    def _entries(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """(data, indices, indptr) of CSR rows."""
+        csr: Any = self.csr
+        return csr[0], csr[1], csr[2]
+
+    def _csr_blocks(self, order: NDArray[np.uint64]) -> Iterator[tuple[Any, int]]:
+        """CSR rows with increasing columns, and the place of the first: all rows at once if they are so already.
+
+        Else only rows of the order, which are copied, so many at a time that they stay in a cache.
+        """
+        if self.in_order:
+            yield self._entries, 0
+            return
+        data, indices, indptr = self._entries
+        picked: Any = order if order.size else slice(None)
+        ends = np.cumsum(np.diff(indptr)[picked], dtype=np.int64)
+        start = 0
+        while start < ends.size:
+            before = int(ends[start - 1]) if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, before + _ENTRIES, side="right")))
+            size = int(ends[stop - 1]) - before
+            block = np.empty(size, data.dtype), np.empty(size, indices.dtype), np.empty(stop - start + 1, indptr.dtype)
+            put_in_order(self._entries, order, start, self.width, *block)
+            end = int(block[2][-1])
+            yield (_frozen(block[0][:end]), _frozen(block[1][:end]), _frozen(block[2])), start
+            start = stop
+
+    def _are_short(self) -> bool:
+        """Whether rows whose entries are not summed yet are so short that their sums cannot be too long.
+
+        By Cauchy's inequality: n entries of norm s have sums of norm at most s sqrt(n).
+        """
+        data, _, indptr = self._entries
+        most = float(np.sqrt(max(1.0, float(np.diff(indptr).max(initial=0)))))
+        longest = min(self.longest, 1e37) if data.dtype == np.float32 else self.longest
+        return bool(kernel.check_values(data, indptr, longest / most) < 0)
+
     def parts(
         self, order: NDArray[np.uint64] | None, y: NDArray[np.int8], weight: NDArray[np.float64]
     ) -> Iterator[tuple[Any, Batch, slice]]:
@@ -202,8 +244,13 @@ class Rows:
         self._check_batch(order, y, weight)
         chosen = _NO_ORDER if order is None else order
         count = self.count if order is None else order.size
-        if self.csr is not None:
+        if self.csr is not None and self.in_order:
             yield self.csr, (count, chosen, y, weight), slice(0, count)
+            return
+        if self.csr is not None:
+            for rows, start in self._csr_blocks(chosen):
+                place = slice(start, start + rows[2].size - 1)
+                yield rows, self._batch_of(place, order, y, weight), place
             return
         X = np.asarray(self.dense)
         if count == 0 or X.flags.c_contiguous:
@@ -211,8 +258,13 @@ class Rows:
             return
         for block, start in self._blocks(chosen):
             place = slice(start, start + block.shape[0])
-            pick: Any = place if order is None else order[place]
-            yield block, (block.shape[0], _NO_ORDER, y[pick], weight[pick] if weight.size else weight), place
+            yield block, self._batch_of(place, order, y, weight), place
+
+    @staticmethod
+    def _batch_of(place: slice, order: Any, y: Any, weight: Any) -> Batch:
+        """The labels and weights of rows that have been copied in their order."""
+        pick: Any = place if order is None else order[place]
+        return place.stop - place.start, _NO_ORDER, y[pick], weight[pick] if weight.size else weight
 
     def _check_batch(self, order: Any, y: Any, weight: Any) -> None:
         """Labels and weights are one per row, and the order is of rows that there are."""
@@ -235,7 +287,8 @@ class Rows:
             raise InvalidDataError(f"weights of shape {weights.shape}: give one per column, and the constant's")
         scores = np.empty(self.count)
         if self.csr is not None:
-            score_csr(*self.csr, weights, scores)
+            for rows, start in self._csr_blocks(_NO_ORDER):
+                score_csr(*rows, weights, scores[start : start + rows[2].size - 1])
             return scores
         for block, start in self._blocks(_NO_ORDER):
             score_dense(block, weights, scores[start : start + block.shape[0]])
@@ -247,9 +300,12 @@ class Rows:
 
     def keys(self, labels: NDArray[np.int64], seed: np.uint64) -> NDArray[np.uint64]:
         """A key per row that depends on what the row is, not on where it stands."""
-        if self.csr is not None:
-            return np.asarray(kernel.keys_csr(*self.csr, labels, seed))
         found = np.empty(self.count, np.uint64)
+        if self.csr is not None:
+            for rows, start in self._csr_blocks(_NO_ORDER):
+                stop = start + rows[2].size - 1
+                found[start:stop] = kernel.keys_csr(*rows, labels[start:stop], seed)
+            return found
         for block, start in self._blocks(_NO_ORDER):
             stop = start + block.shape[0]
             found[start:stop] = kernel.keys_dense(block, labels[start:stop], seed)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from massart.errors import InvalidParameterError
 from massart.kernels.door import NO_WEIGHT, Rows, check_labels, one_label, one_row
 from massart.learners.locking import Guarded
+from massart.learners.sparse_rows import has_weight
 from massart.options import whole_number
 
 __all__ = [
@@ -207,8 +208,10 @@ def widened(array: NDArray[Any], wide: NDArray[Any]) -> NDArray[Any]:
     return wide
 
 
-def check_narrower(n_features: int, *arrays: NDArray[Any]) -> None:
+def check_narrower(n_features: int, *arrays: Any) -> None:
     """Refuse to drop columns with an entry other than 0 in one of the arrays (the constant's entry is the last).
+
+    An array is a NumPy array or `SparseRows`.
 
     >>> check_narrower(1, np.array([1.0, 2.0, 9.0]))
     Traceback (most recent call last):
@@ -220,9 +223,9 @@ def check_narrower(n_features: int, *arrays: NDArray[Any]) -> None:
             f"n_features={n_features}: the learner has {len(arrays[0]) - 1} columns; give at most as many, 0 or more"
         )
     for array in arrays:
-        rest = array[n_features:-1]
-        if rest.any():
-            first = n_features + int(np.flatnonzero(rest.reshape(len(rest), -1).any(axis=1))[0])
+        learned = np.flatnonzero(has_weight(array, n_features)[:-1])
+        if learned.size:
+            first = n_features + int(learned[0])
             raise InvalidParameterError(
                 f"n_features={n_features}: column {first} (counted from 0) has been learned and cannot be dropped; "
                 "give a larger number"

@@ -5,7 +5,6 @@ pool, Theorem 16 the second test, which finds labels that say nothing.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import exp, inf, log, log1p, sqrt
 from typing import NamedTuple
 
@@ -174,8 +173,7 @@ def _search(
     return low
 
 
-@dataclass(frozen=True)
-class _Expert:
+class _Expert(NamedTuple):
     """An expert of a pool with a mistake bound: its parameters, and what the rounds say about them."""
 
     noise_rate: float
@@ -191,8 +189,7 @@ class _Expert:
         return self.noise_rate * weight + self.regret + max(0.0, self.price)
 
 
-@dataclass(frozen=True)
-class Prod:
+class Prod(NamedTuple):
     """What mixing two learners by Prod adds to the certificate of its default."""
 
     mistakes: float

@@ -18,7 +18,7 @@ from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as kernel
 from massart.kernels.learning.elementary import exp, exp_all
 from massart.kernels.states import check_arrays, check_pair
-from massart.learners.base import BinaryLearner, check_narrower
+from massart.learners.base import BinaryLearner
 from massart.learners.certificate import Certificate
 from massart.learners.certify import Prod
 from massart.learners.locking import locked
@@ -108,7 +108,7 @@ class Drifting(BinaryLearner):
     def _learn(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any, scores: Any) -> None:
         taken = np.arange(rows.count, dtype=np.uint64) if order is None else order
         steady, recent = np.empty(taken.size), np.empty(taken.size)
-        check_outputs(scores, taken.size, average, self.steady._W)
+        check_outputs(scores, taken.size, self._no_average, self._no_average)  # the steady pool checks the average
         self.steady.learn_rows(rows, y, weight, order, average, steady)  # refuses what is not valid
         # One weight per row of `rows`, which is learned at most once per call of the kernel below.
         grown = np.empty(rows.count)
@@ -188,12 +188,12 @@ class Drifting(BinaryLearner):
         """(1, experts, n_features + 1): the weights of every expert of both pools."""
         return np.concatenate([self.steady.columns(), self.recent.columns()], axis=1)
 
-    def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    def summed(self, average: Any) -> tuple[NDArray[np.float64], float]:
         """Of the pool that keeps all rounds: see `Pool.summed`."""
         return self.steady.summed(average)
 
-    def new_average(self) -> NDArray[np.float64]:
-        """Zeros of the shape that `learn_rows(average=...)` takes."""
+    def new_average(self) -> Any:
+        """Zeros as `learn_rows(average=...)` takes them: see `Pool.new_average`."""
         return self.steady.new_average()
 
     @locked
@@ -216,11 +216,11 @@ class Drifting(BinaryLearner):
     def narrow(self, n_features: int) -> None:
         """Drop columns at the end, of which neither pool must know anything: the inverse of `widen`."""
         for pool in (self.steady, self.recent):
-            check_narrower(n_features, pool._W, pool._V)
+            pool.check_narrower(n_features)
         self.steady.narrow(n_features)
         self.recent.narrow(n_features)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Any]:
         """All of its state; `from_arrays` restores it bit for bit."""
         own = {"totals": self._t, "horizon": self._horizon}
         for name, pool in (("steady", self.steady), ("recent", self.recent)):
@@ -228,7 +228,7 @@ class Drifting(BinaryLearner):
         return own
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
+    def from_arrays(cls, arrays: dict[str, Any]) -> Self:
         """The learner whose `arrays()` these are."""
         check_pair(arrays["totals"])
         check_arrays(arrays, {"horizon": (1,)})
@@ -238,8 +238,15 @@ class Drifting(BinaryLearner):
             )
             for prefix in ("steady.", "recent.")
         ]
-        if pools[0]._V.size != pools[1]._V.size or not 1 <= arrays["horizon"][0] <= LONGEST_HORIZON:
+        if pools[0].n_features != pools[1].n_features or not 1 <= arrays["horizon"][0] <= LONGEST_HORIZON:
             raise ModelFileError("the arrays are not those of two pools of one width and a horizon of 1 or more")
         learner = cls.__new__(cls)
         learner._set(pools[0], pools[1], arrays["totals"], arrays["horizon"])
         return learner
+
+    @locked
+    def copy(self) -> Self:
+        """An independent learner in the same state."""
+        twin = type(self).__new__(type(self))
+        twin._set(self.steady.copy(), self.recent.copy(), self._t.copy(), self._horizon.copy())
+        return twin

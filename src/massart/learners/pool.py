@@ -10,7 +10,7 @@ so nothing is explored. kernels/learning/pool.py is the whole algorithm.
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,14 @@ from massart.kernels.door import FiniteRows, Rows, check_outputs, row_of
 from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as kernel
 from massart.kernels.learning.rows import mixed
-from massart.kernels.states import check_pool
-from massart.learners.base import BinaryLearner, check_columns, check_narrower, check_wider, narrowed, widened
+from massart.learners.base import check_columns
 from massart.learners.certificate import Certificate
 from massart.learners.certify import PoolState, Prod, certify_mixture, lower_pool_noise_rate
+from massart.learners.columns import ColumnMap, are_many
 from massart.learners.halfspace import expert_name
 from massart.learners.locking import locked
+from massart.learners.pool_arrays import PoolArrays
+from massart.learners.sparse_rows import aligned
 from massart.options import LearnerOptions
 
 # A rate too high by a factor of 2 or a margin too small by one of 8 costs an expert little: a coarse grid is enough.
@@ -64,20 +66,12 @@ def expert_grid(noise_rate: float | None = None, margin: float | None = None, *,
 MOST_EXPERTS = kernel.COLUMNS + kernel.RECENT + 1 + kernel.CENTRED  # in a pool, with few features
 
 _VOTINGS = {"sample": mixture.SAMPLE, "majority": mixture.MAJORITY}
-_NO_ARRAY, _NO_COLUMNS = np.empty((0, 0)), np.empty(0, np.uint64)
 _DIAGONAL_NAMES = ("AROW", "AROW, a quarter", "logistic, fast", "logistic")
 _LATE_NAME = "recent labels"
 _FEW_NAMES = ("AROW, full matrix", "logistic, centred, fast", "logistic, centred", "logistic, centred, slow")
 
 
-def _aligned(rows: int, columns: int) -> NDArray[np.float64]:
-    """Zeros that begin with a cache line: a vector of four columns then never lies on two."""
-    space = np.zeros(rows * columns + 8)
-    first = -space.ctypes.data % 64 // 8
-    return space[first : first + rows * columns].reshape(rows, columns)
-
-
-class Pool(BinaryLearner):
+class Pool(PoolArrays):
     """One halfspace, learned by a dozen experts at once. Labels are -1 and +1; a score >= 0 means +1.
 
     Parameters
@@ -99,8 +93,6 @@ class Pool(BinaryLearner):
     >>> pool.rounds, pool.mistakes, [pool.predict(x) for x in X]
     (4, 1, [1, -1, 1, -1])
     """
-
-    _no_average = np.empty((0, 0))
 
     def __init__(
         self,
@@ -131,10 +123,12 @@ class Pool(BinaryLearner):
         totals[[mixture.Total.TOTAL, mixture.Total.TOTAL_THEN]] = members.shape[1]
         totals[[mixture.Total.PRIOR, mixture.Total.CHANCE]] = 0.5
         totals[mixture.Total.FAVOUR] = 1.0
+        known = ColumnMap(n_features) if are_many(n_features) else None
+        rows = (n_features if known is None else known.room_after(0, 1)) + 1
         arrays: dict[str, NDArray[Any]] = {
             "how": np.array([options.normalize, options.constant, _VOTINGS[options.voting], *options.class_weight]),
-            "weights": _aligned(n_features + 1, kernel.COLUMNS),
-            "variances": np.zeros(n_features + 1),
+            "weights": aligned(rows, kernel.COLUMNS),
+            "variances": np.zeros(rows),
             "columns": columns,
             "members": members,
             "totals": totals,
@@ -143,46 +137,24 @@ class Pool(BinaryLearner):
         if few:
             arrays["full"] = np.zeros((n_features + 2, n_features + 1))
             arrays["centred"] = np.zeros((kernel.CENTRED_SIZE, n_features + 1))
-        self._set(arrays)
-
-    def _set(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self._how = arrays["how"]  # (HOW_SIZE,) the options
-        self._scaled = bool(self._how[kernel.Setting.UNIT])
-        self._class_weight = float(self._how[kernel.Setting.NEGATIVE]), float(self._how[kernel.Setting.POSITIVE])
-        self._W = arrays["weights"]  # (n_features + 1, COLUMNS) the last row for the constant coordinate
-        self._V = arrays["variances"]  # (n_features + 1,) of the diagonal experts
-        # Of the columns there were at first, however many there are now; empty if these were many.
-        self._F = arrays.get("full", _NO_ARRAY)  # (columns + 2, columns + 1)
-        self._C = arrays.get("centred", _NO_ARRAY)  # (CENTRED_SIZE, columns + 1)
-        self._S = arrays["columns"]  # (COLUMN_SIZE, COLUMNS) norms and scales
-        self._M = arrays["members"]  # (MEMBER_SIZE, experts) mistakes, shares, sizes of scores
-        self._t = arrays["totals"]  # (TOTAL_SIZE,) counts, and the state of the mixture
-        self._seed = arrays["seed"]  # (1,) of the random draws
-        self._every = _NO_COLUMNS
-        self._plain = self._M.shape[1] - kernel.DIAGONAL - kernel.RECENT - (1 + kernel.CENTRED if self._F.size else 0)
+        self._set(arrays, known)
 
     def _learn(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any, scores: Any) -> None:
         sure = isinstance(rows, FiniteRows) or rows.count == 1  # a kernel refuses a row before it learns from it
         count = rows.count if order is None else order.size
-        state = (self._W, self._V, self._F, self._C, self._S, self._M, self._t)
-        own = (*state, average)
         rows.check_width(self.n_features)
-        check_outputs(scores, count, average, self._W)
-        before = None if sure else [array.copy() for array in own]
+        if rows.csr is None:
+            self._keep_all_columns()
+        check_outputs(scores, count, self._sums(average), self._W)
+        before = None if sure else [array.copy() for array in (*self._state(), self._sums(average))]
         answers = scores if scores.size else np.empty(count)
-        for data, batch, place in rows.parts(order, y, weight):
-            entries = data if rows.csr is not None else (data.reshape(-1), self._columns_of(data), _NO_COLUMNS)
-            bad = kernel.learn_pool(entries, batch, self._seed[0], self._how, state, average, answers[place])
+        for entries, batch, place in self._parts(rows, order, y, weight):
+            state, sums = self._state(), self._sums(average)
+            bad = kernel.learn_pool(entries, batch, self._seed[0], self._how, state, sums, answers[place])
             if bad >= 0:
-                for array, old in zip(own, before or own, strict=True):
+                for array, old in zip((*state, sums), before or (), strict=before is not None):
                     array[...] = old
                 rows.refuse(order, place.start + bad)
-
-    def _columns_of(self, dense: NDArray[Any]) -> NDArray[np.uint64]:
-        """The list of columns that all dense rows share; there is none while rows are sparse, and columns many."""
-        if self._every.size != dense.shape[1]:
-            self._every = np.arange(dense.shape[1], dtype=np.uint64)
-        return self._every
 
     def score(self, x: NDArray[Any]) -> float:
         """The score of the vote, which `predict` uses; `learn` may predict with an expert drawn at random."""
@@ -242,15 +214,15 @@ class Pool(BinaryLearner):
     @locked
     def columns(self) -> NDArray[np.float64]:
         """(1, experts, n_features + 1): the weights of every expert, intercept last."""
-        late = np.zeros((1, self._V.size))
+        late = np.zeros((1, self.n_features + 1))
         late[0, -1] = self._late
-        own = (self._W * self._S[kernel.Column.SCALE]).T[: kernel.DIAGONAL + self._plain]
+        own = self._in_columns((self._W * self._S[kernel.Column.SCALE]).T[: kernel.DIAGONAL + self._plain])
         own[:, -1] *= self._how[kernel.Setting.BIAS]
         linear = np.concatenate([own, late])
         if self._F.size:
             few = self._few_columns()
             known = min(few.shape[1] - 1, self.n_features)
-            wide = np.zeros((len(few), self._V.size))
+            wide = np.zeros((len(few), self.n_features + 1))
             wide[:, :known], wide[:, -1] = few[:, :known], few[:, -1]
             linear = np.concatenate([linear, wide])
         return np.asarray(linear[None])
@@ -268,7 +240,7 @@ class Pool(BinaryLearner):
         deviation = self._deviations()
         centred = few[1:]
         centred[:, :d] /= np.where(deviation > 1e-200, deviation, np.inf)
-        centred[:, d] -= mixed(centred[:, :d], self._C[kernel.MEAN, :d])  # no BLAS: a fixed order
+        centred[:, d] -= mixed(np.ascontiguousarray(centred[:, :d]), self._C[kernel.MEAN, :d])  # no BLAS: a fixed order
         return few
 
     def _deviations(self) -> NDArray[np.float64]:
@@ -286,18 +258,15 @@ class Pool(BinaryLearner):
         return self._deviations() if self._C.size and self._C.shape[1] - 1 == self.n_features else None
 
     @locked
-    def summed(self, average: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    def summed(self, average: Any) -> tuple[NDArray[np.float64], float]:
         """(1, columns, n_features + 1): the sum of weight * w over all rounds, and the sum of weights.
 
         `average` must have been given to `learn_rows` from the first round on.
         """
-        total = (self._W * self._S[kernel.Column.SCALED] - average).T[: kernel.DIAGONAL + self._plain]
+        sums = self._sums(average)
+        total = self._in_columns((self._W * self._S[kernel.Column.SCALED] - sums).T[: kernel.DIAGONAL + self._plain])
         total[:, -1] *= self._how[kernel.Setting.BIAS]
         return total[None], float(self._t[mixture.Total.WEIGHT])
-
-    def new_average(self) -> NDArray[np.float64]:
-        """Zeros of the shape that `learn_rows(average=...)` takes."""
-        return np.zeros(self._W.shape)  # not zeros_like, which would touch all of it
 
     @locked
     def leaders(self) -> NDArray[np.float64]:
@@ -307,56 +276,12 @@ class Pool(BinaryLearner):
         factors[:late] = voice[:late] * self._S[kernel.Column.SCALE, :late]
         # Neither columns() nor a copy of the weights, which may be hundreds of megabytes; and not `@` or einsum, which
         # add up in an order that depends on the processor and the number of threads.
-        vote = mixed(self._W, factors)
+        vote = self._in_columns(mixed(self._W, factors))
         vote[-1] = vote[-1] * self._how[kernel.Setting.BIAS] + voice[late] * self._late
         if self._F.size:
-            few = mixed(self._few_columns().T, voice[late + kernel.RECENT :])
+            few = mixed(np.ascontiguousarray(self._few_columns().T), voice[late + kernel.RECENT :])
             known = min(few.size - 1, self.n_features)
             vote[:known] += few[:known]
             vote[-1] += few[-1]
         vote /= self._t[mixture.Total.TOTAL]
         return np.asarray(vote)[None]
-
-    @property
-    def n_features(self) -> int:
-        """The columns of a row."""
-        return int(self._V.size - 1)
-
-    @locked
-    def widen(self, n_features: int) -> None:
-        """Make room for more columns: from now on as if there had been so many from the start, bit for bit.
-
-        But the experts for few features, if there are any, go on with the columns they know.
-        """
-        check_wider(n_features, self.n_features)
-        if n_features > self.n_features:
-            self._W = widened(self._W, _aligned(n_features + 1, kernel.COLUMNS))
-            self._V = widened(self._V, np.zeros(n_features + 1))
-
-    @locked
-    def narrow(self, n_features: int) -> None:
-        """Drop columns at the end, of which nothing must be known: the inverse of `widen`."""
-        check_narrower(n_features, self._W, self._V)
-        if n_features < self.n_features:
-            self._W, self._V = narrowed(self._W, n_features), narrowed(self._V, n_features)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of its state; `from_arrays` restores it bit for bit."""
-        few = {"full": self._F, "centred": self._C} if self._F.size else {}
-        return few | {
-            "how": self._how,
-            "weights": self._W,
-            "variances": self._V,
-            "columns": self._S,
-            "members": self._M,
-            "totals": self._t,
-            "seed": self._seed,
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
-        """The pool whose `arrays()` these are."""
-        names = check_pool(arrays)
-        pool = cls.__new__(cls)
-        pool._set({name: array for name, array in arrays.items() if name in names})
-        return pool

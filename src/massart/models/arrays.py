@@ -4,8 +4,9 @@ A piece is one member of the file. An array is one piece, NAME.npy; or two if it
 NAME.values.npy. Nothing here copies an array: bytes pass in blocks.
 
 Of an array most of whose rows are zero, only the other rows and their numbers are stored: it is folded. The weights of
-four million hashed features, of which a stream has shown a thousand, are 400 MB of memory that was never touched, and
-a file of 100 kB. A row is zero if all its bytes are: -0.0 is not. Unfolded, the zeros are again untouched memory.
+four million hashed features, of which a stream has shown a thousand, would be 400 MB, and are a file of 100 kB. A row
+is zero if all its bytes are: -0.0 is not. Unfolded, the zeros are memory that is not touched. A pool that keeps only
+columns that occurred gives `SparseRows`; the file is the same as that of the whole array.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from massart.learners.sparse_rows import SparseRows
 from massart.models.container import ALIGNMENT
 
 __all__ = [
@@ -113,7 +115,7 @@ class Described:
             raise ValueError(f"array {name!r} has type {words!r} and shape {shape!r}, which no array has")
         if not isinstance(sha256, str):
             raise ValueError(f"array {name!r} has no checksum")  # noqa: TRY004  one kind of error for all of them
-        if folded is not None and not (type(folded) is int and shape and 0 <= folded <= shape[0]):
+        if folded is not None and not (type(folded) is int and shape and all(shape[1:]) and 0 <= folded <= shape[0]):
             raise ValueError(f"array {name!r} of shape {shape!r} has {folded!r} rows that are stored")
         return cls(name, dtype, tuple(shape), folded, sha256)
 
@@ -123,13 +125,16 @@ def bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
     return array.reshape(-1).view(np.uint8) if array.size else np.empty(0, np.uint8)
 
 
-def byte_blocks(array: NDArray[Any]) -> Iterator[memoryview]:
+def byte_blocks(array: NDArray[Any] | SparseRows) -> Iterator[memoryview]:
     """The bytes of any array in C order, block by block; only blocks are copied, and those only if they must be.
 
     >>> [block.nbytes for block in byte_blocks(np.zeros((3, 100_000)))]
     [1048576, 1048576, 302848]
     """
-    if array.flags.c_contiguous:
+    if isinstance(array, SparseRows):
+        for start in range(0, len(array), _ROWS):
+            yield from byte_blocks(array[start : start + _ROWS])
+    elif array.flags.c_contiguous:
         whole = bytes_of(array).data
         for start in range(0, whole.nbytes, BLOCK):
             yield whole[start : start + BLOCK]
@@ -155,13 +160,13 @@ def new_array(dtype: "np.dtype[Any]", shape: tuple[int, ...], *, zeros: bool = F
 class Folding:
     """Which rows of an array are not zero: one bit for each."""
 
-    def __init__(self, array: NDArray[Any], marks: list[NDArray[np.uint8]], count: int) -> None:
+    def __init__(self, array: NDArray[Any] | SparseRows, marks: list[NDArray[np.uint8]], count: int) -> None:
         self.array = array
         self.count = count  # of rows that are not zero
-        self._marks = marks  # packed bits, for each stretch of rows
+        self._marks = marks  # packed bits, for each stretch of rows, or of rows that sparse ones store
 
     @classmethod
-    def of(cls, array: NDArray[Any]) -> "Folding | None":
+    def of(cls, array: NDArray[Any] | SparseRows) -> "Folding | None":
         """None if the array is small, or at least half of its rows are not zero.
 
         >>> sparse = np.zeros((10_000, 3))
@@ -172,8 +177,8 @@ class Folding:
         if array.ndim == 0 or len(array) < _LEAST or array.size == 0:
             return None
         marks, count = [], 0
-        for rows in _stretches(array):
-            mark = _not_zero(array[rows])
+        for part in _stretches(array):
+            mark = _not_zero(_stored(array, part))
             count += int(np.count_nonzero(mark))
             if 2 * count >= len(array):
                 return None
@@ -181,24 +186,32 @@ class Folding:
         return cls(array, marks, count)
 
     def _kept(self) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-        for rows, mark in zip(_stretches(self.array), self._marks, strict=True):
-            yield rows, np.flatnonzero(np.unpackbits(mark, count=rows.stop - rows.start))
+        for part, mark in zip(_stretches(self.array), self._marks, strict=True):
+            yield part, np.flatnonzero(np.unpackbits(mark, count=part.stop - part.start))
 
     def row_blocks(self, numbers: "np.dtype[Any]") -> Iterator[memoryview]:
         """The bytes of the rows' numbers."""
-        for rows, kept in self._kept():
-            yield bytes_of((rows.start + kept).astype(numbers)).data
+        for part, kept in self._kept():
+            found = self.array.numbers[part][kept] if isinstance(self.array, SparseRows) else part.start + kept
+            yield bytes_of(found.astype(numbers)).data
 
     def value_blocks(self) -> Iterator[memoryview]:
         """The bytes of the rows."""
-        for rows, kept in self._kept():
-            yield bytes_of(np.ascontiguousarray(self.array[rows][kept])).data
+        for part, kept in self._kept():
+            yield bytes_of(np.ascontiguousarray(_stored(self.array, part)[kept])).data
 
 
-def _stretches(array: NDArray[Any]) -> Iterator[slice]:
-    step = max(1, min(_ROWS, 8 * BLOCK // array[:1].nbytes))
-    for start in range(0, len(array), step):
-        yield slice(start, min(start + step, len(array)))
+def _stored(array: NDArray[Any] | SparseRows, part: slice) -> NDArray[Any]:
+    """Rows of an array, or of those that sparse ones store."""
+    return array.stored(part) if isinstance(array, SparseRows) else array[part]
+
+
+def _stretches(array: NDArray[Any] | SparseRows) -> Iterator[slice]:
+    """Rows of an array, or of those that sparse ones store, some at a time."""
+    count = array.numbers.size if isinstance(array, SparseRows) else len(array)
+    step = max(1, min(_ROWS, 8 * BLOCK // max(1, array.nbytes // len(array)))) if count else 1
+    for start in range(0, count, step):
+        yield slice(start, min(start + step, count))
 
 
 def _not_zero(rows: NDArray[Any]) -> NDArray[np.bool_]:

@@ -15,19 +15,19 @@ import hashlib
 import json
 import os
 import stat
-import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import ModelFileError
 from massart.files import file_path, replacing
+from massart.learners.sparse_rows import SparseRows
 from massart.models.arrays import (
     BLOCK,
     MOST_FOLDED,
@@ -42,16 +42,20 @@ from massart.models.arrays import (
 )
 from massart.models.container import Frame, Member, checked, damaged
 
+if TYPE_CHECKING:
+    from zipfile import ZipFile, ZipInfo
+
 __all__ = ["FORMAT", "read_header", "read_model", "read_parts", "write_model"]
 
 FORMAT = 2
 _Path = str | os.PathLike[str]
 _HEADER = "header.json"
 _LONGEST_HEADER = 1 << 28
+_STORED = 0  # of a zip: a member that is not compressed
 
 
-def write_model(path: _Path, kind: str, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a model file, atomically.
+def write_model(path: _Path, kind: str, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Write a model file, atomically. Arrays may be `SparseRows`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -64,7 +68,7 @@ def write_model(path: _Path, kind: str, meta: Mapping[str, Any], arrays: Mapping
     stored, members, facts = [], [], {}
     room = MOST_FOLDED
     for name, given in arrays.items():
-        array = np.asarray(given)
+        array = given if isinstance(given, SparseRows) else np.asarray(given)
         if not is_plain(array.dtype):
             raise ModelFileError(
                 f"array {name!r} holds {array.dtype}: a model file takes numbers, text and dates, no other objects"
@@ -100,7 +104,7 @@ def write_model(path: _Path, kind: str, meta: Mapping[str, Any], arrays: Mapping
 
 
 def _pieces(
-    described: Described, array: NDArray[Any], folding: Folding | None
+    described: Described, array: NDArray[Any] | SparseRows, folding: Folding | None
 ) -> Iterator[tuple[Piece, Iterator[memoryview]]]:
     """Each member of an array, with the blocks of its bytes."""
     if folding is None:
@@ -129,17 +133,25 @@ def read_model(
 
 
 def read_parts(
-    path: _Path, *, mmap: bool = False, mode: Literal["r", "c"] = "r", verify: bool | None = None
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """(header, arrays) of a model file; the parameters are those of `read_model`."""
+    path: _Path,
+    *,
+    mmap: bool = False,
+    mode: Literal["r", "c"] = "r",
+    verify: bool | None = None,
+    sparse: Collection[str] = (),
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(header, arrays) of a model file; the parameters are those of `read_model`.
+
+    Folded arrays of float64 whose name ends, after the last dot, with one of `sparse` are not unfolded: `SparseRows`.
+    """
     if mode not in ("r", "c"):
         raise ModelFileError(f"mode={mode!r}: choose 'r' for read-only or 'c' for copy on write")
     verify = not mmap if verify is None else verify
     with _opened(path) as (file, archive, header):
-        arrays = _load_arrays(path, file, archive.infolist(), header["arrays"], mode if mmap else None, verify)
+        arrays = _load_arrays(path, file, archive.infolist(), header["arrays"], mode if mmap else None, verify, sparse)
     if mmap and mode == "r":
         for array in arrays.values():
-            array.flags.writeable = False
+            (array.values if isinstance(array, SparseRows) else array).flags.writeable = False
     return header, arrays
 
 
@@ -158,7 +170,7 @@ def read_header(path: _Path) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(path: _Path) -> Iterator[tuple[BinaryIO, zipfile.ZipFile, dict[str, Any]]]:
+def _opened(path: _Path) -> Iterator[tuple[BinaryIO, "ZipFile", dict[str, Any]]]:
     """The file, its members and its header; whatever goes wrong meanwhile is the file's fault."""
     if not stat.S_ISREG(file_path(path).stat().st_mode):  # a pipe, which would keep whoever opens it waiting
         raise ModelFileError(f"{os.fspath(path)} is a folder, a device or a pipe: give the name of a model file")
@@ -176,10 +188,12 @@ def _opened(path: _Path) -> Iterator[tuple[BinaryIO, zipfile.ZipFile, dict[str, 
         raise damaged(path, str(error) or type(error).__name__) from None
 
 
-def _members(path: _Path, file: BinaryIO) -> zipfile.ZipFile:
+def _members(path: _Path, file: BinaryIO) -> "ZipFile":
+    from zipfile import BadZipFile, ZipFile  # noqa: PLC0415 - nothing that is written needs it
+
     try:
-        return zipfile.ZipFile(file)
-    except zipfile.BadZipFile as error:
+        return ZipFile(file)
+    except BadZipFile as error:
         file.seek(0)
         first, size = file.read(4), os.fstat(file.fileno()).st_size
         if size == 0:
@@ -191,11 +205,11 @@ def _members(path: _Path, file: BinaryIO) -> zipfile.ZipFile:
         raise damaged(path, why) from None
 
 
-def _header(path: _Path, archive: zipfile.ZipFile) -> dict[str, Any]:
+def _header(path: _Path, archive: "ZipFile") -> dict[str, Any]:
     if _HEADER not in archive.namelist():
         raise damaged(path, f"it is a zip without {_HEADER}")
     for member in archive.infolist():
-        if member.compress_type != zipfile.ZIP_STORED:
+        if member.compress_type != _STORED:
             raise damaged(path, f"{member.filename} is compressed, which massart's members never are")
     if archive.getinfo(_HEADER).file_size > _LONGEST_HEADER:
         raise damaged(path, f"its header has {archive.getinfo(_HEADER).file_size} bytes")
@@ -216,11 +230,12 @@ def _header(path: _Path, archive: zipfile.ZipFile) -> dict[str, Any]:
 def _load_arrays(
     path: _Path,
     file: BinaryIO,
-    members: Sequence[zipfile.ZipInfo],
+    members: Sequence["ZipInfo"],
     facts: Mapping[str, Any],
     mode: Literal["r", "c"] | None,
     verify: bool,
-) -> dict[str, NDArray[Any]]:
+    sparse: Collection[str],
+) -> dict[str, Any]:
     """All arrays that the header describes; `mode` is None to read them, else that of the map."""
     described = [Described.from_dict(name, about) for name, about in facts.items()]
     claimed = sum(each.nbytes for each in described if each.folded is not None)
@@ -229,7 +244,7 @@ def _load_arrays(
     pieces = [piece for each in described for piece in each.pieces]
     places = iter(_places(path, file, members, pieces))
     whole = np.memmap(file, np.uint8, mode).view(np.ndarray) if mode is not None else None
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for each in described:
         own = [next(places) for _ in each.pieces]
         if whole is not None and each.folded is None and each.nbytes:
@@ -239,13 +254,15 @@ def _load_arrays(
                 for block in byte_blocks(array):
                     digest.update(block)
                 _check_digest(path, each, digest.hexdigest(), own[0])
+            arrays[each.name] = array
         else:
-            array = _load(path, file, each, own, verify=verify or each.folded is not None)
-        arrays[each.name] = array
+            whole_array = each.dtype != np.float64 or each.name.rpartition(".")[2] not in sparse
+            checks = verify or each.folded is not None
+            arrays[each.name] = _load(path, file, each, own, verify=checks, unfolded=whole_array)
     return arrays
 
 
-def _places(path: _Path, file: BinaryIO, members: Sequence[zipfile.ZipInfo], pieces: Sequence[Piece]) -> list[int]:
+def _places(path: _Path, file: BinaryIO, members: Sequence["ZipInfo"], pieces: Sequence[Piece]) -> list[int]:
     """Where the numbers of each piece begin, once everything around them is what it has to be.
 
     Nothing is allocated before: the file's size is that of all arrays.
@@ -261,16 +278,24 @@ def _places(path: _Path, file: BinaryIO, members: Sequence[zipfile.ZipInfo], pie
     return [place + len(piece.prefix) for piece, place in zip(pieces, frame.places[1:], strict=True)]
 
 
-def _load(path: _Path, file: BinaryIO, each: Described, places: Sequence[int], *, verify: bool) -> NDArray[Any]:
+def _load(
+    path: _Path, file: BinaryIO, each: Described, places: Sequence[int], *, verify: bool, unfolded: bool
+) -> NDArray[Any] | SparseRows:
     digest = hashlib.sha256() if verify else None
     read, first = _filling(file, digest), each.pieces[0]
-    array = new_array(first.dtype, first.shape)
+    stored = new_array(first.dtype, first.shape)
+    array: NDArray[Any] | SparseRows = stored
     file.seek(places[0])
-    read(bytes_of(array))
+    read(bytes_of(stored))
     if each.folded is not None:
         file.seek(places[1])
         try:
-            array = unfold(array, each.dtype, each.shape, read)
+            if unfolded:
+                array = unfold(stored, each.dtype, each.shape, read)
+            else:
+                values = new_array(each.dtype, (each.folded, *each.shape[1:]))
+                read(bytes_of(values))
+                array = SparseRows(stored, values, each.shape[0])
         except ValueError as error:
             raise damaged(path, f"array {each.name!r}, from byte {places[0]} on: {error}") from None
     if digest is not None:

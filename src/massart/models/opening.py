@@ -25,7 +25,7 @@ from massart.learners.multiclass import Binary, OneVsRest
 from massart.learners.pool import Pool
 from massart.models.headers import check_header
 from massart.models.keys import key_path, read_key
-from massart.models.model_file import read_model, read_parts
+from massart.models.model_file import read_parts
 
 if TYPE_CHECKING:
     from massart.learners.bandit import MonotoneBandit
@@ -54,6 +54,7 @@ LEARNERS: Final[dict[str, type[Binary]]] = {"halfspace": Halfspace, "experts": P
 UNFIT: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 NOTES: Final = ("reading", "training")  # what a classifier that learned from files knows of them, with a _ at the end
 _OWN: Final = "learner."  # begins the names of a classifier's own arrays
+_SPARSE: Final = ("weights", "variances")  # arrays that are folded in memory as in the file where that is of use
 _MOST_FEATURES: Final = 1 << 40
 _ZIP: Final = b"PK\x03\x04"
 
@@ -154,7 +155,7 @@ def open_model(path: str | os.PathLike[str], *, mmap: bool = True) -> OpenedMode
     """A model file of any kind, its checksums verified; with `mmap`, arrays stay in the file and are read-only."""
     place = Path(path)
     try:
-        header, arrays = read_parts(place, mmap=mmap, verify=True)
+        header, arrays = read_parts(place, mmap=mmap, verify=True, sparse=_SPARSE)
     except FileNotFoundError:
         raise ModelFileError(f"{place} does not exist") from None
     except OSError as error:
@@ -164,8 +165,9 @@ def open_model(path: str | os.PathLike[str], *, mmap: bool = True) -> OpenedMode
 
 def load(path: str | os.PathLike[str]) -> Any:
     """The learner or classifier that `save` wrote, or `massart train`."""
-    kind, meta, arrays = read_model(path)
-    model = model_of(os.fspath(path), kind, meta, arrays)
+    header, arrays = read_parts(path, sparse=_SPARSE)
+    kind = header["kind"]
+    model = model_of(os.fspath(path), kind, header["meta"], arrays)
     if kind == "bandit":
         lost = f" (there is none in {key_path(path)}, so choices from before the file cannot be verified)"
         model.sign_with(read_key(path, model.identity), lost)
@@ -208,7 +210,7 @@ def build_model(kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]
         return _classifier(meta, arrays)
     if kind in LEARNERS:
         return learner_from(kind, arrays)
-    return decider_types()[kind].from_arrays(arrays)
+    return decider_types()[kind].from_arrays(_whole(arrays))
 
 
 def learner_from(name: str, arrays: dict[str, NDArray[Any]]) -> Binary:
@@ -217,11 +219,16 @@ def learner_from(name: str, arrays: dict[str, NDArray[Any]]) -> Binary:
         raise ModelFileError(f"there is no learner {name!r} in this version of massart")
     try:
         with np.errstate(all="ignore"):  # what is not finite in the end is refused
-            return LEARNERS[name].from_arrays(arrays)
+            return LEARNERS[name].from_arrays(arrays if name != "halfspace" else _whole(arrays))
     except KeyError as missing:
         raise ModelFileError(f"array {missing} is missing, which a learner of kind {name!r} needs") from None
     except UNFIT as error:
         raise ModelFileError(f"its arrays are not those of a learner of kind {name!r}: {error}") from None
+
+
+def _whole(arrays: dict[str, Any]) -> dict[str, Any]:
+    """The same arrays, none of them sparse."""
+    return {name: np.asarray(array) for name, array in arrays.items()}
 
 
 def _learned(kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> tuple[tuple[Any, ...], Any]:
@@ -238,7 +245,9 @@ def _learned(kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -
         members = [learner]
     else:
         with np.errstate(all="ignore"):
-            learner = OneVsRest.from_arrays(own, LEARNERS[meta["learner"]])
+            learner = OneVsRest.from_arrays(
+                own if meta["learner"] != "halfspace" else _whole(own), LEARNERS[meta["learner"]]
+            )
         members = learner.members
     if len(members) != (1 if len(classes) == 2 else len(classes)) or {one.n_features for one in members} != {width}:
         raise ValueError(f"{len(classes)} classes and {width} features are not the learner's")

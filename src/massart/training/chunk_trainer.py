@@ -9,6 +9,7 @@ from massart.data.chunk import Chunk, crossed
 from massart.errors import InvalidDataError
 from massart.kernels.door import NO_WEIGHT, Rows
 from massart.learners.multiclass import Binary
+from massart.learners.sparse_rows import has_weight
 from massart.models.saving import learner_meta
 from massart.training.progress import Callbacks, Measured, Progress, Step
 from massart.training.settings import Settings
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["AGAIN", "FIRST", "KEPT", "ChunkTrainer", "check_width", "row_errors", "scores_of", "with_columns"]
 
 FIRST, AGAIN, KEPT = "learner.", "further.", "kept"  # names of arrays in a file, or their beginnings
-_BLOCK = 1 << 16  # columns
 _Order = NDArray[np.uint64] | None
 
 
@@ -193,13 +193,8 @@ class ChunkTrainer:
             return int(np.count_nonzero(self.kept[:-1]))
         if self.first is None:
             return 0
-        # In blocks and without the present weights, which would be one more array of that many columns.
         own = [array for name, array in self.first.arrays().items() if name.rpartition(".")[2] == "weights"]
-        starts = range(0, self.width, _BLOCK)
-        return sum(
-            int(np.count_nonzero(np.any([_any_row(array[k : min(k + _BLOCK, self.width)]) for array in own], axis=0)))
-            for k in starts
-        )
+        return int(np.count_nonzero(np.logical_or.reduce([has_weight(array)[:-1] for array in own])))
 
     def begin_again(self) -> None:
         """Go on with a copy."""
@@ -264,8 +259,3 @@ def check_width(rows: int, model: int) -> None:
 def scores_of(part: Chunk, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """w.x + c of every row."""
     return Rows.read(part.rows).score(weights)
-
-
-def _any_row(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which rows are not all 0."""
-    return np.asarray((rows != 0.0).reshape(rows.shape[0], -1).any(axis=1))

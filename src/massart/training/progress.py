@@ -126,8 +126,7 @@ class Progress:
             self.rounds, self.weight, self.wrong, self.weight_positive = 0, 0.0, 0.0, 0.0
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """Some rows that were just learned, in order; `weight` is empty where all importances are 1."""
 
     part: Chunk

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from massart.errors import InvalidParameterError
 from massart.learners.multiclass import Binary, make_learner
@@ -15,8 +15,7 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _LEARNER = ("noise_rate", "margin", "horizon", "update", "optimizer", "voting", "fit_intercept", "normalize", "seed")
 
 
-@dataclass(frozen=True)
-class Every:
+class Every(NamedTuple):
     """How often a checkpoint is written: after so many rows, or after so many seconds; both None for never.
 
     >>> Every.parse("1_000_000"), Every.parse("5m"), Every.parse("0")
@@ -63,7 +62,7 @@ class Settings:
     seed: int = 0
     passes: int = 1
     holdout: int | str | None = None  # every n-th row is never learned but measures the error; or a file that does
-    checkpoint: Every = Every(seconds=300.0)
+    checkpoint: Every = Every(seconds=300.0)  # noqa: RUF009  a NamedTuple does not change
     strict: bool = False  # stop at the first malformed row instead of leaving it out
     strict_resume: bool = False  # go on only if every byte of the data is the same, not only of samples of it
     given: frozenset[str] = frozenset()  # names that were given, though with the default value

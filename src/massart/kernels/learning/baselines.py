@@ -16,12 +16,13 @@ is scored NaN, and nothing is learned from it.
 """
 
 from enum import IntEnum
-from math import exp, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
 from massart.kernels.compiling import Floats, njit
+from massart.kernels.learning.elementary import exp
 
 
 class State(IntEnum):

@@ -12,7 +12,7 @@ lets the compiler fuse a product and a sum.
 tests/kernels/test_elementary.py measures them against 40 decimal digits.
 """
 
-from decimal import Decimal, localcontext
+from math import isqrt
 from typing import Any, Final
 
 import numpy as np
@@ -26,17 +26,18 @@ _PARTS: Final = 128  # of an octave
 
 def _powers_of_two() -> tuple[Any, Any]:
     """2^(i / 128) = H (1 + T): the bits of H, less those that i adds to the exponent, and T."""
-    bits, tails = np.empty(_PARTS, np.int64), np.empty(_PARTS)
-    with localcontext(prec=50):
-        root, power = Decimal(2), Decimal(1)
-        for _ in range(7):
-            root = root.sqrt()
-        for i in range(_PARTS):
-            nearest = float(power)
-            bits[i] = np.float64(nearest).view(np.int64) - (i << 45)
-            tails[i] = float(power / Decimal(nearest) - 1)
-            power *= root
-    return bits, tails
+    one = 1 << 200
+    root, power = 2 * one, one  # in units of 2^-200
+    for _ in range(7):
+        root = isqrt(root * one)
+    heads, tails = [], []
+    for _ in range(_PARTS):
+        head = power / one  # Python rounds a quotient of integers to the nearest float
+        exact = int(head * 2.0**52) << 148
+        heads.append(head)
+        tails.append((power - exact) / exact)
+        power = power * root // one
+    return np.array(heads).view(np.int64) - (np.arange(_PARTS) << 45), np.array(tails)
 
 
 _BITS, _TAILS = _powers_of_two()

@@ -32,9 +32,9 @@ Where this differs from the paper's box, and why (numbers as in docs/paper-to-co
 
 State is plain arrays, to be cached, copied, saved and compared bit for bit; places have names, of which the compiler
 makes constants. (A NumPy record as an argument would make a call for one row six times as long.) No `fastmath` flag
-lets the compiler add up in another order than the columns' (the first few and the others side by side): a dense row,
-its CSR form, the row alone and the row with columns of zeros after it give the same bits. They have to, for w.x = 0 is
-a cliff: one rounding that differs decides a prediction later.
+lets the compiler add up in another order than that of kernels/learning/sums.py: a dense row, its CSR form, the row
+alone and the row with more columns of zeros give the same bits. They have to, for w.x = 0 is a cliff: one rounding that
+differs decides a prediction later.
 """
 
 from enum import IntEnum
@@ -44,6 +44,7 @@ from typing import Any, Final
 import numpy as np
 
 from massart.kernels.compiling import Batch, Csr, Floats, Values, njit
+from massart.kernels.learning.sums import add_dense, read_csr, read_csr_with_zeros, read_dense, read_dense_with_zeros
 
 
 class Rule(IntEnum):
@@ -102,8 +103,6 @@ _LARGEST_GRADIENT: Final = 1e130
 _LARGEST_SQUARE: Final = 1e260
 _LARGEST_CHANCE: Final = 1e140
 _SMALLEST_SQUARES: Final = 1e-290  # 2 / S must be finite
-# Columns of the first of two sums. Fixed, not half of the columns, for these may become more: about half of a hundred.
-_FIRST: Final = np.uint64(48)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -191,24 +190,24 @@ def _step(s: Floats, rule: Floats, dot: float, square: float, unit: float, y: fl
     s[State.SPREAD] += rate * (1.0 - rate) * a * a
     s[State.INVERSE] += c * floor / m
 
+    norm2, scale = s[State.NORM2], s[State.SCALE]
     if kind in (FTRL, FIXED):
         b = -k * unit
-        s[State.NORM2] = max(0.0, s[State.NORM2] + b * (2.0 * dot + b * square))
+        norm2 = max(0.0, norm2 + b * (2.0 * dot + b * square))
         if kind == FTRL:
-            s[State.SCALE] = 1.0 / sqrt(max(2.0 * (s[State.CAP] * s[State.CAP] + s[State.SQUARES]), s[State.NORM2]))
-        return b
-
-    step = s[State.STEP]
-    if kind == ADAGRAD:
-        # 0/0 on correct first rounds at eta = 0
-        step = sqrt(2.0 / s[State.SQUARES]) if s[State.SQUARES] > _SMALLEST_SQUARES else 0.0
-    s[State.STEPPED] += step * square_of_g
-    b = -step * k * unit / s[State.SCALE]
-    norm2 = max(0.0, s[State.NORM2] + step * k * (step * k * length2 - 2.0 * s[State.SCALE] * dot * unit))
-    if norm2 > 1.0:
-        s[State.SCALE] /= sqrt(norm2)
-        norm2 = 1.0
-    s[State.NORM2] = norm2
+            scale = 1.0 / sqrt(max(2.0 * (s[State.CAP] * s[State.CAP] + s[State.SQUARES]), norm2))
+    else:
+        step = s[State.STEP]
+        if kind == ADAGRAD:
+            # 0/0 on correct first rounds at eta = 0
+            step = sqrt(2.0 / s[State.SQUARES]) if s[State.SQUARES] > _SMALLEST_SQUARES else 0.0
+        s[State.STEPPED] += step * square_of_g
+        b = -step * k * unit / scale
+        norm2 = max(0.0, norm2 + step * k * (step * k * length2 - 2.0 * scale * dot * unit))
+        if norm2 > 1.0:
+            scale /= sqrt(norm2)
+            norm2 = 1.0
+    s[State.NORM2], s[State.SCALE] = norm2, scale
     return b
 
 
@@ -234,39 +233,6 @@ def _refold(v: Floats, z: Floats, s: Floats, factor: float) -> None:
     s[State.SCALE] /= factor
 
 
-@njit(cache=True, error_model="numpy", inline="always")
-def _read(x: Values, v: Floats, bias: float) -> Any:
-    """v.x and |x|^2 of a dense row, the constant coordinate included; two sums go on side by side."""
-    d = np.uint64(x.size)
-    first = min(_FIRST, d)
-    both = min(first, d - first)
-    dot, square, dot2, square2 = v[d] * bias, bias * bias, 0.0, 0.0
-    for j in range(both):
-        a, a2 = np.float64(x[j]), np.float64(x[first + j])
-        dot += a * v[j]
-        square += a * a
-        dot2 += a2 * v[first + j]
-        square2 += a2 * a2
-    for j in range(both, first):
-        a = np.float64(x[j])
-        dot += a * v[j]
-        square += a * a
-    for j in range(first + both, d):
-        a2 = np.float64(x[j])
-        dot2 += a2 * v[j]
-        square2 += a2 * a2
-    return dot + dot2, square + square2
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def _add(b: float, x: Values, bias: float, v: Floats) -> None:
-    """Add b x to v."""
-    d = np.uint64(x.size)
-    for j in range(d):
-        v[j] += b * x[j]
-    v[d] += b * bias
-
-
 @njit(cache=True, error_model="numpy", nogil=True)
 def learn_dense(X: Values, batch: Batch, rule: Floats, v: Floats, z: Floats, s: Floats, scores: Floats) -> int:
     """Predict, then learn, the rows of a batch; return -1, or the place of the first row that is not valid.
@@ -277,20 +243,27 @@ def learn_dense(X: Values, batch: Batch, rule: Floats, v: Floats, z: Floats, s: 
     Rounds before a row that is not valid have been learned: who calls has a copy to go back to.
     """
     count, order, y, weight = batch
-    bias = rule[Rule.BIAS]
+    last, bias = np.uint64(v.size - 1), rule[Rule.BIAS]
+    flat, values, places = X.reshape(-1), np.empty(last), np.empty(last, np.uint64)
     smallest = _SMALLEST_SUMMED if z.size > 0 else _SMALLEST_SCALE
     for t in range(count):
         i = order[t] if order.size > 0 else np.uint64(t)
-        x = X[i]
-        dot, square = _read(x, v, bias)
+        start = i * last
+        dot, square, has_zeros = read_dense(flat, start, start + last, v)
+        if has_zeros:
+            dot, square = read_dense_with_zeros(flat, start, start + last, v, values, places)
+        dot, square = dot + v[last] * bias, square + bias * bias
         if not _is_valid(square, rule):
             return t
         score, b = _round(s, rule, dot, square, np.float64(y[i]), weight[i] if weight.size > 0 else 1.0)
         if scores.size > 0:
             scores[t] = score
-        _add(b, x, bias, v)
+        add_dense(b, flat, start, last, v)
+        v[last] += b * bias
         if z.size > 0:
-            _add(b * s[State.SCALED], x, bias, z)
+            b *= s[State.SCALED]
+            add_dense(b, flat, start, last, z)
+            z[last] += b * bias
         if s[State.SCALE] < smallest and rule[Rule.KIND] >= ADAGRAD:
             _refold(v, z, s, smallest)
     return -1
@@ -298,7 +271,7 @@ def learn_dense(X: Values, batch: Batch, rule: Floats, v: Floats, z: Floats, s: 
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def learn_csr(rows: Csr, batch: Batch, rule: Floats, v: Floats, z: Floats, s: Floats, scores: Floats) -> int:
-    """`learn_dense` for CSR rows (data, indices, indptr), both unsigned, indices in order and without repeats."""
+    """`learn_dense` for CSR rows (data, indices, indptr), both unsigned, indices in any order without repeats."""
     data, indices, indptr = rows
     count, order, y, weight = batch
     last, bias = np.uint64(v.size - 1), rule[Rule.BIAS]
@@ -306,19 +279,10 @@ def learn_csr(rows: Csr, batch: Batch, rule: Floats, v: Floats, z: Floats, s: Fl
     for t in range(count):
         i = order[t] if order.size > 0 else np.uint64(t)
         start, stop = np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])
-        dot, square, dot2, square2 = v[last] * bias, bias * bias, 0.0, 0.0
-        p = start
-        while p < stop and indices[p] < _FIRST:
-            a = np.float64(data[p])
-            dot += a * v[indices[p]]
-            square += a * a
-            p += np.uint64(1)
-        while p < stop:
-            a = np.float64(data[p])
-            dot2 += a * v[indices[p]]
-            square2 += a * a
-            p += np.uint64(1)
-        dot, square = dot + dot2, square + square2
+        dot, square, has_zeros = read_csr(data, indices, start, stop, v)
+        if has_zeros:
+            dot, square = read_csr_with_zeros(data, indices, start, stop, v)
+        dot, square = dot + v[last] * bias, square + bias * bias
         if not _is_valid(square, rule):
             return t
         score, b = _round(s, rule, dot, square, np.float64(y[i]), weight[i] if weight.size > 0 else 1.0)
@@ -338,11 +302,21 @@ def learn_csr(rows: Csr, batch: Batch, rule: Floats, v: Floats, z: Floats, s: Fl
 
 
 @njit(cache=True, error_model="numpy")
+def _read_row(x: Values, v: Floats, bias: float) -> Any:
+    """v.x and |x|^2 of one row, with the constant coordinate."""
+    d = np.uint64(x.size)
+    dot, square, has_zeros = read_dense(x, np.uint64(0), d, v)
+    if has_zeros:
+        dot, square = read_dense_with_zeros(x, np.uint64(0), d, v, np.empty(d), np.empty(d, np.uint64))
+    return dot + v[d] * bias, square + bias * bias
+
+
+@njit(cache=True, error_model="numpy")
 def score_row(x: Values, rule: Floats, v: Floats, s: Floats) -> float:
     """w.x with x scaled; NaN when x is not finite, or too long to be learned as it is; infinity when s is taken."""
     if s[TAKEN] != 0.0:
         return np.inf
-    dot, square = _read(x, v, rule[Rule.BIAS])
+    dot, square = _read_row(x, v, rule[Rule.BIAS])
     return s[State.SCALE] * dot * _unit(square, rule) if _is_valid(square, rule) else np.nan
 
 
@@ -355,11 +329,12 @@ def learn_row(x: Values, y: float, c: float, rule: Floats, v: Floats, s: Floats)
     if s[TAKEN] != 0.0:
         return np.inf
     bias = rule[Rule.BIAS]
-    dot, square = _read(x, v, bias)
+    dot, square = _read_row(x, v, bias)
     if not _is_valid(square, rule):
         return np.nan
     score, b = _round(s, rule, dot, square, y, c)
-    _add(b, x, bias, v)
+    add_dense(b, x, np.uint64(0), np.uint64(x.size), v)
+    v[x.size] += b * bias
     if s[State.SCALE] < _SMALLEST_SCALE and rule[Rule.KIND] >= ADAGRAD:
         _refold(v, v[:0], s, _SMALLEST_SCALE)
     return score

@@ -70,13 +70,21 @@ LEAST: Final = 1e-200  # squares below that count as that
 
 
 @njit(cache=True, error_model="numpy")
+def _fewest_losses(M: Floats) -> float:
+    best = M[Member.LOSS, 0]
+    for e in range(1, M.shape[1]):
+        best = min(best, M[Member.LOSS, e])
+    return best
+
+
+@njit(cache=True, error_model="numpy")
 def gap_of(M: Floats, t: Floats) -> float:
     """AdaHedge's cumulative mixability gap: what draws lost less what the mixture's exponential weights lost."""
     if t[Total.GAP] == 0.0:
         return 0.0
     mixed = -log(t[Total.TOTAL] / t[Total.TOTAL_THEN]) / t[Total.RATE]
     if t[Total.TOTAL] < 1e-100:  # shares have vanished, one heavy row is enough: begin with the losses
-        best, total = M[Member.LOSS].min(), 0.0
+        best, total = _fewest_losses(M), 0.0
         for e in range(M.shape[1]):
             total += exp((best - M[Member.LOSS, e]) * t[Total.RATE])
         mixed = best - t[Total.BEST_THEN] - log(total / t[Total.TOTAL_THEN]) / t[Total.RATE]
@@ -90,15 +98,18 @@ def share(M: Floats, t: Floats, gap: float) -> None:
     gap = gap if gap > LEAST else 0.0
     t[Total.RATE] = log(np.float64(M.shape[1])) / gap if gap > 0.0 else 0.0
     t[Total.KEEP] = exp(-t[Total.RATE]) if gap > 0.0 else 0.0
-    best, unknown = M[Member.LOSS].min(), M[Member.POWER].max()
+    best, unknown, total = _fewest_losses(M), 0.0, 0.0
+    for e in range(M.shape[1]):
+        unknown = max(unknown, M[Member.POWER, e])
     for e in range(M.shape[1]):
         lead = M[Member.LOSS, e] - best
         M[Member.SHARE, e] = 1.0 if lead == 0.0 else exp(-lead * t[Total.RATE]) if gap > 0.0 else 0.0
         # An expert all of whose scores were 0 so far counts as if they were as large as anybody's.
         square = M[Member.POWER, e] if M[Member.POWER, e] > 0.0 else unknown
         M[Member.VOICE, e] = M[Member.SHARE, e] / sqrt(max(square, LEAST) if square > 0.0 else 1.0)
-    t[Total.TOTAL] = M[Member.SHARE].sum()
-    t[Total.BEST_THEN], t[Total.TOTAL_THEN], t[Total.DRAWN_THEN] = best, t[Total.TOTAL], t[Total.DRAWN]
+        total += M[Member.SHARE, e]
+    t[Total.TOTAL] = total
+    t[Total.BEST_THEN], t[Total.TOTAL_THEN], t[Total.DRAWN_THEN] = best, total, t[Total.DRAWN]
     t[Total.GAP], t[Total.DOUBT], t[Total.NEXT] = gap, 0.0, 1.0625 * t[Total.ROUNDS]
 
 
@@ -178,7 +189,7 @@ def judge(M: Floats, t: Floats, scores: Floats, given: float, vote: float, y: fl
     positive = y > 0.0
     finite = t[Total.GAP] > 0.0
     keep = 0.0 if not finite else t[Total.KEEP] if c == 1.0 else exp(-t[Total.RATE] * c)
-    before = 0.0 if finite else M[Member.LOSS].min()
+    before = 0.0 if finite else _fewest_losses(M)
     wrong, left = 0.0, 0.0
     for e in range(scores.size):
         miss = 1.0 if (scores[e] >= 0.0) != positive else 0.0
@@ -198,13 +209,13 @@ def judge(M: Floats, t: Floats, scores: Floats, given: float, vote: float, y: fl
     _expect(t, chance, wrong, missed, c)
 
     compare(t, missed, wrong, c)
-    if t[Total.ROUNDS] % 8.0 == 0.0 or t[Total.ROUNDS] < 64.0:
+    if np.int64(t[Total.ROUNDS]) & 7 == 0 or t[Total.ROUNDS] < 64.0:
         t[Total.HEARD] += c
         for e in range(scores.size):
             M[Member.POWER, e] += (min(scores[e] * scores[e], 1e300) - M[Member.POWER, e]) * (c / t[Total.HEARD])
     # AdaHedge changes its rate every round; every sixteenth of the gap is as good, and costs few logarithms.
     if not finite:
-        share(M, t, max(0.0, wrong * c - (M[Member.LOSS].min() - before)))
+        share(M, t, max(0.0, wrong * c - (_fewest_losses(M) - before)))
         return
     t[Total.DOUBT] += min(wrong * c, 0.125 * t[Total.RATE] * c * c)  # the gap grew by no more (Hoeffding)
     if 16.0 * t[Total.DOUBT] > t[Total.GAP] or t[Total.ROUNDS] > t[Total.NEXT] or left < 1e-100:

@@ -22,18 +22,57 @@ from typing import Any, Final
 
 import numpy as np
 
-from massart.kernels.compiling import Batch, Csr, Floats, njit
+from massart.kernels.compiling import Batch, Csr, Floats, Indices, Values, njit
 from massart.kernels.learning.elementary import exp
+from massart.kernels.learning.few_features import (
+    CENTRED,
+    CENTRED_SIZE,
+    DEVIATION,
+    FEW,
+    LARGEST_HINGE,
+    LARGEST_SCORE,
+    LARGEST_VARIANCE,
+    MEAN,
+    centred_steps,
+    few_scores,
+    full_step,
+    spread_out,
+)
 from massart.kernels.learning.halfspace import LONGEST_SQUARE
-from massart.kernels.learning.mixture import LEAST, Total, answer, judge, weigh
-from massart.kernels.learning.simd import add_lanes, dot_lanes
+from massart.kernels.learning.mixture import Total, answer, judge, weigh
+from massart.kernels.learning.simd import (
+    LANES,
+    add_products,
+    any_larger,
+    gather,
+    gather_first,
+    has_marks,
+    has_zeros,
+    larger,
+    load,
+    load_first,
+    load_four,
+    mark_zeros,
+    no_four,
+    no_sums,
+    prefetch,
+    roots,
+    spread,
+    spread_four,
+    store,
+    store_four,
+    total,
+    where_negative,
+    where_zero,
+)
+
+__all__ = ["CENTRED", "CENTRED_SIZE", "COLUMNS", "DEVIATION", "DIAGONAL", "FEW", "LARGEST_VARIANCE", "MEAN", "PLAIN",
+           "RECENT", "Column", "Setting", "learn_pool"]  # fmt: skip
 
 DIAGONAL: Final = 4
 PLAIN: Final = 8  # at most: the others are padding, so that the loops over columns have a length known beforehand
 COLUMNS: Final = DIAGONAL + PLAIN
-CENTRED: Final = 3
 RECENT: Final = 1
-FEW: Final = 64  # features up to which there are full and centred experts
 
 
 class Setting(IntEnum):
@@ -62,24 +101,15 @@ class Column(IntEnum):
     INVERSE = 10  # sum of c / m
 
 
-# C: float64 (CENTRED_SIZE, d + 1), the centred experts: their weights, the last for the constant, come after these
-MEAN, DEVIATION, CENTRED_SIZE = 0, 1, 2 + CENTRED  # the mean and c * (x - mean)^2 summed, of each feature
 _RIDGE: Final = 100.0  # r of the diagonal columns
 _PACES: Final = (1.0, 0.25, 16.0, 4.0)
 _LATELY: Final = 1 / 16
-_FULL_RIDGE: Final = 3.0
 _FREE: Final = 2000.0  # so often the full matrix is updated whenever it should be; later, every 16th time
-_EVERY: Final = 16.0
-_CENTRED_PACES: Final = (3.0, 1.0, 0.3)
+_EVERY: Final = 16
 # What keeps finite rows from making a state that is not finite. Ordinary streams never come to any of these.
-LARGEST_VARIANCE: Final = 1e100  # a feature smaller than 1e-50 counts as that
-_LARGEST_HINGE: Final = 1e30
-_LARGEST_SCORE: Final = 1e150
-_LARGEST_DEVIATION: Final = 1e300
-_LARGEST_CENTRED: Final = 1e100
 _LARGEST_ROW: Final = 1e78  # weight times length: the sum of 2^53 squared gradients at a margin of 1e-50 is finite
-_ZERO, _ONE, _FOUR = np.uint64(0), np.uint64(1), np.uint64(4)
-_D, _C = np.uint64(DIAGONAL), np.uint64(COLUMNS)
+_ZERO, _ONE, _TWO, _LANES = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(LANES)
+_C, _D, _2D = np.uint64(COLUMNS), np.uint64(4), np.uint64(8)  # columns are taken in three fours
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -94,71 +124,121 @@ def _length(square: float, how: Floats) -> float:
     return (1.0 if square > 0.0 else 0.0) if how[Setting.UNIT] != 0.0 else sqrt(square)
 
 
-@njit(cache=True, error_model="numpy", inline="always")
-def _measure(row: Any, bias: float, V: Floats, q: Floats) -> Any:
-    """|x|^2 without the constant and x.q, with q_j = V_j x_j left in q; no state changes, the row may be refused."""
-    data, indices, start, stop, shift = row
-    d = np.uint64(V.size - 1)
-    q[d] = bias * V[d] if V[d] > 0.0 or bias == 0.0 else 1.0 / bias
-    square, reach = 0.0, bias * q[d]
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _take(data: Values, start: np.uint64, count: np.uint64, values: Floats) -> Any:
+    """Copy the values of a row; return |x|^2 and whether there are zeros: if so, it is not |x|^2 yet."""
+    squares, marks, rest = no_sums(), no_sums(), count % _LANES
+    for p in range(_ZERO, count - rest, _LANES):
+        a = load(data, start + p)
+        store(values, p, a)
+        squares = add_products(squares, a, a)
+        marks = mark_zeros(marks, a, _LANES)
+    a = load_first(data, start + count - rest, rest)
+    store(values, count - rest, a)
+    squares = add_products(squares, a, a)
+    return total(squares), has_marks(mark_zeros(marks, a, rest))
+
+
+@njit(cache=True, error_model="numpy")
+def _pack(values: Floats, columns: Indices, count: np.uint64) -> Any:
+    """Move the entries that are not 0 together; return how many there are, and |x|^2."""
+    kept = _ZERO
+    for p in range(count):
+        a, column = values[p], columns[p]
+        values[kept], columns[kept] = a, column
+        kept += np.uint64(a != 0.0)
+    square, _ = _take(values, _ZERO, kept, values)
+    return kept, square
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _ratios(a: Any, known: Any) -> Any:
+    """V_j x_j; a feature that comes for the first time has the variance 1 / x_j^2."""
+    ratio = known * a
+    if has_zeros(known):
+        ratio = where_zero(known, a / larger(a * a, spread(1.0 / LARGEST_VARIANCE)), ratio)
+    return ratio
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _measure(values: Floats, columns: Indices, are_all: bool, count: np.uint64, V: Floats, q: Floats) -> float:
+    """x.q without the constant, with q_j = V_j x_j left in q."""
+    sums, rest = no_sums(), count % _LANES
+    for p in range(_ZERO, count - rest, _LANES):
+        a = load(values, p)
+        ratio = _ratios(a, load(V, p) if are_all else gather(V, columns, p))
+        store(q, p, ratio)
+        sums = add_products(sums, a, ratio)
+    a = load_first(values, count - rest, rest)
+    ratio = _ratios(a, gather_first(V, columns, count - rest, rest))
+    store(q, count - rest, ratio)
+    return total(add_products(sums, a, ratio))
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _dot(values: Floats, columns: Indices, count: np.uint64, bias: float, W: Floats, dots: Floats) -> None:
+    """x.W for all columns; entries with an even and with an odd number are added up apart."""
+    even0, even1, even2 = no_four(), no_four(), no_four()
+    odd0, odd1, odd2 = no_four(), no_four(), no_four()
+    for p in range(_ZERO, count & ~_ONE, _TWO):
+        a, place = spread_four(values[p]), columns[p] * _C
+        even0 = add_products(even0, a, load_four(W, place))
+        even1 = add_products(even1, a, load_four(W, place + _D))
+        even2 = add_products(even2, a, load_four(W, place + _2D))
+        a, place = spread_four(values[p + _ONE]), columns[p + _ONE] * _C
+        odd0 = add_products(odd0, a, load_four(W, place))
+        odd1 = add_products(odd1, a, load_four(W, place + _D))
+        odd2 = add_products(odd2, a, load_four(W, place + _2D))
+    last, is_odd = np.uint64(W.shape[0] - 1), count & _ONE == _ONE
+    # If there is no last entry with an even number, 0 times the constant's weights.
+    place = (columns[count - _ONE] if is_odd else last) * _C
+    a = spread_four(values[count - _ONE] if is_odd else 0.0)
+    even0 = add_products(even0, a, load_four(W, place))
+    even1 = add_products(even1, a, load_four(W, place + _D))
+    even2 = add_products(even2, a, load_four(W, place + _2D))
+    a, place = spread_four(bias), last * _C
+    store_four(dots, _ZERO, add_products(even0 + odd0, a, load_four(W, place)))
+    store_four(dots, _D, add_products(even1 + odd1, a, load_four(W, place + _D)))
+    store_four(dots, _2D, add_products(even2 + odd2, a, load_four(W, place + _2D)))
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _add(values: Floats, columns: Indices, count: np.uint64, q: Floats, b: Floats, W: Floats) -> None:
+    """W[j] += q_j b in the diagonal columns, x_j b in the plain ones."""
+    b0, b1, b2 = load_four(b, _ZERO), load_four(b, _D), load_four(b, _2D)
+    for p in range(count):
+        place, ratio, a = columns[p] * _C, spread_four(q[p]), spread_four(values[p])
+        store_four(W, place, add_products(load_four(W, place), ratio, b0))
+        store_four(W, place + _D, add_products(load_four(W, place + _D), a, b1))
+        store_four(W, place + _2D, add_products(load_four(W, place + _2D), a, b2))
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _add_constant(q: float, bias: float, b: Floats, b_constant: Floats, W: Floats) -> None:
+    """The same for the constant coordinate, which some of the plain columns do not have."""
+    place, ratio, a = np.uint64(W.shape[0] - 1) * _C, spread_four(q), spread_four(bias)
+    store_four(W, place, add_products(load_four(W, place), ratio, load_four(b, _ZERO)))
+    store_four(W, place + _D, add_products(load_four(W, place + _D), a, load_four(b_constant, _D)))
+    store_four(W, place + _2D, add_products(load_four(W, place + _2D), a, load_four(b_constant, _2D)))
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _prefetch(indices: Indices, start: np.uint64, stop: np.uint64, W: Floats) -> None:
+    """Have the weights of a row brought near before they are needed."""
     for p in range(start, stop):
-        a, known = np.float64(data[p]), V[indices[p - shift]]
-        ratio = known * a
-        if known == 0.0 and a != 0.0:
-            ratio = a / max(a * a, 1.0 / LARGEST_VARIANCE)
-        q[p - start] = ratio
-        square += a * a
-        reach += a * ratio
-    return square, reach
+        place = np.uint64(indices[p]) * _C
+        prefetch(W, place)
+        prefetch(W, place + _C - _ONE)
 
 
-@njit(cache=True, error_model="numpy", inline="always")
-def _dot(row: Any, bias: float, W: Floats, dots: Floats) -> None:
-    """x.W for all columns: feature by feature, in turn, so that a zero and its absence are the same."""
-    data, indices, start, stop, shift = row
-    last = np.uint64(W.shape[0] - 1) * _C
-    for c in range(_ZERO, _C, _FOUR):
-        dots[c], dots[c + _ONE], dots[c + np.uint64(2)], dots[c + np.uint64(3)] = 0.0, 0.0, 0.0, 0.0
-        add_lanes(dots, c, W, last + c, bias)
-    p = start
-    while p + np.uint64(3) < stop:
-        i, j = p - shift, p + np.uint64(2)
-        factors = np.float64(data[p]), np.float64(data[p + _ONE]), np.float64(data[j]), np.float64(data[j + _ONE])
-        places = (
-            np.uint64(indices[i]) * _C,
-            np.uint64(indices[i + _ONE]) * _C,
-            np.uint64(indices[i + np.uint64(2)]) * _C,
-            np.uint64(indices[i + np.uint64(3)]) * _C,
-        )
-        for c in range(_ZERO, _C, _FOUR):
-            dot_lanes(dots, c, W, places, factors)
-        p += _FOUR
-    while p < stop:
-        a, place = np.float64(data[p]), np.uint64(indices[p - shift]) * _C
-        for c in range(_ZERO, _C, _FOUR):
-            add_lanes(dots, c, W, place + c, a)
-        p += _ONE
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _row(row: int, first: np.uint64) -> Any:
+    """The place of a column in a row of S."""
+    return np.uint64(row) * _C + first
 
 
-@njit(cache=True, error_model="numpy", inline="always")
-def _add(row: Any, bias: float, q: Floats, b: Floats, b_constant: Floats, W: Floats) -> None:
-    """W[j] += q_j b in the diagonal columns, x_j b in the plain ones; b_constant for the constant's entry in these."""
-    data, indices, start, stop, shift = row
-    last = W.shape[0] - 1
-    place = np.uint64(last) * _C
-    add_lanes(W, place, b, _ZERO, q[last])
-    for c in range(_D, _C, _FOUR):
-        add_lanes(W, place + c, b_constant, c, bias)
-    for p in range(start, stop):
-        a, place = np.float64(data[p]), np.uint64(indices[p - shift]) * _C
-        add_lanes(W, place, b, _ZERO, q[p - start])
-        for c in range(_D, _C, _FOUR):
-            add_lanes(W, place + c, b, c, a)
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def _scale(S: Floats, dots: Floats, lengths: tuple[float, float], heavy: float, plain: int, scores: Floats) -> None:
-    """The scores of all columns; the caps cover the row before its label is looked at."""
+@njit(cache=True, error_model="numpy")
+def _raise_caps(S: Floats, lengths: tuple[float, float], heavy: float, plain: int) -> None:
     for k in range(DIAGONAL, DIAGONAL + plain):
         longest = heavy * (lengths[1] if S[Column.CONSTANT, k] != 0.0 else lengths[0])
         if longest * (1.0 - S[Column.ETA, k]) > S[Column.CAP, k] * S[Column.GAMMA, k]:
@@ -166,147 +246,173 @@ def _scale(S: Floats, dots: Floats, lengths: tuple[float, float], heavy: float, 
             S[Column.SCALE, k] = 1.0 / sqrt(
                 max(2.0 * (S[Column.CAP, k] * S[Column.CAP, k] + S[Column.SQUARES, k]), S[Column.NORM2, k])
             )
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _scale(S: Floats, dots: Floats, lengths: tuple[float, float], heavy: float, plain: int, scores: Floats) -> None:
+    """The scores of all columns; the caps cover the row before its label is looked at."""
+    longest = spread_four(heavy * max(lengths[0], lengths[1]))
+    for c in (_D, _2D):
+        reach = longest * (spread_four(1.0) - load_four(S, _row(Column.ETA, c)))
+        if any_larger(reach, load_four(S, _row(Column.CAP, c)) * load_four(S, _row(Column.GAMMA, c))):
+            _raise_caps(S, lengths, heavy, plain)
     for k in range(DIAGONAL):
-        scores[k] = max(-_LARGEST_SCORE, min(_LARGEST_SCORE, S[Column.SCALE, k] * dots[k]))
+        scores[k] = max(-LARGEST_SCORE, min(LARGEST_SCORE, S[Column.SCALE, k] * dots[k]))
     for k in range(DIAGONAL, DIAGONAL + plain):
         scores[k] = S[Column.SCALE, k] * dots[k]
 
 
-@njit(cache=True, error_model="numpy", inline="always")
-def _steps(
-    S: Floats, dots: Floats, scores: Floats, squares: tuple[float, float], units: tuple[float, float],
-    lengths: tuple[float, float], reach: float, y: float, c: float, heavy: float, b: Floats, b_constant: Floats,
-    per_column: tuple[Floats, ...],
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _plain_steps(
+    S: Floats, dots: Floats, squares: tuple[float, float], units: tuple[float, float], lengths: tuple[float, float],
+    y: float, c: float, heavy: float, b: Floats, b_constant: Floats, first: np.uint64,
 ) -> None:  # fmt: skip
-    """The b of all columns: FTRL on inverse-margin gradients for the plain ones, as `_step` of halfspace.py.
+    """The b of four plain columns: FTRL on inverse-margin gradients, as `_step` of halfspace.py.
 
     Squared norms, factors that scale the row, and lengths so scaled are pairs: without the constant, with it.
     """
-    unit, length, square, inverse, slope = per_column
+    zero, one, two = spread_four(0.0), spread_four(1.0), spread_four(2.0)
+    constant, gamma = load_four(S, _row(Column.CONSTANT, first)), load_four(S, _row(Column.GAMMA, first))
+    unit = where_zero(constant, spread_four(units[0]), spread_four(units[1]))
+    length = where_zero(constant, spread_four(lengths[0]), spread_four(lengths[1]))
+    square = where_zero(constant, spread_four(squares[0]), spread_four(squares[1]))
+    dot = load_four(dots, first)
+    sign = where_negative(dot, zero - one, one)
+    score = load_four(S, _row(Column.SCALE, first)) * dot * unit
+    inverse = one / (score * sign + gamma)  # |w.x| + gamma: the sign is that of the score
+    delta = one - two * load_four(S, _row(Column.ETA, first))
+    slope = spread_four(0.5 * c) * (delta * sign - spread_four(y)) * inverse
+    step = zero - slope * unit
+    store_four(b, first, step)
+    store_four(b_constant, first, step * constant)
+
+    _increase(S, _row(Column.LINEAR, first), slope * score)
+    summed = _increase(S, _row(Column.SQUARES, first), slope * slope * length * length)
+    norm2 = larger(load_four(S, _row(Column.NORM2, first)) + step * (two * dot + step * square), zero)
+    store_four(S, _row(Column.NORM2, first), norm2)
+    cap = load_four(S, _row(Column.CAP, first))
+    store_four(S, _row(Column.SCALE, first), one / roots(larger(two * (cap * cap + summed), norm2)))
+    a = spread_four(heavy) * (gamma + length) * inverse
+    _increase(S, _row(Column.SPREAD, first), a * a)
+    _increase(S, _row(Column.INVERSE, first), spread_four(c) * inverse)
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _increase(S: Floats, place: np.uint64, more: Any) -> Any:
+    """Add to four neighbouring numbers of S; return the sums."""
+    found = load_four(S, place) + more
+    store_four(S, place, found)
+    return found
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _diagonal_steps(scores: Floats, reach: float, y: float, c: float, b: Floats) -> None:
+    """The b of the diagonal columns."""
     damped = 1.0 / (reach + _RIDGE / c)
     for k in range(2):
-        b[k] = _PACES[k] * damped * y * min(_LARGEST_HINGE, max(0.0, 1.0 - y * scores[k]))
-    # Loops of few arrays, so that the compiler takes four columns at a time.
-    for k in range(DIAGONAL, COLUMNS):
-        with_constant = S[Column.CONSTANT, k] != 0.0
-        unit[k] = units[1] if with_constant else units[0]
-        length[k] = lengths[1] if with_constant else lengths[0]
-        square[k] = squares[1] if with_constant else squares[0]
-    for k in range(DIAGONAL, COLUMNS):
-        score = S[Column.SCALE, k] * dots[k] * unit[k]
-        sign = 1.0 if dots[k] >= 0.0 else -1.0
-        inverse[k] = 1.0 / (abs(score) + S[Column.GAMMA, k])
-        slope[k] = 0.5 * c * ((1.0 - 2.0 * S[Column.ETA, k]) * sign - y) * inverse[k]
-        S[Column.LINEAR, k] += slope[k] * score
-        b[k] = -slope[k] * unit[k]
-    for k in range(DIAGONAL, COLUMNS):
-        S[Column.SQUARES, k] += slope[k] * slope[k] * length[k] * length[k]
-        S[Column.NORM2, k] = max(0.0, S[Column.NORM2, k] + b[k] * (2.0 * dots[k] + b[k] * square[k]))
-        S[Column.SCALE, k] = 1.0 / sqrt(
-            max(2.0 * (S[Column.CAP, k] * S[Column.CAP, k] + S[Column.SQUARES, k]), S[Column.NORM2, k])
-        )
-    for k in range(DIAGONAL, COLUMNS):
-        a = heavy * (S[Column.GAMMA, k] + length[k]) * inverse[k]
-        S[Column.SPREAD, k] += a * a
-        S[Column.INVERSE, k] += c * inverse[k]
-        b_constant[k] = b[k] * S[Column.CONSTANT, k]
-    # Last and without a loop: compiled into the loops above, or in one of its own, `exp` would slow them down.
-    b[2] = _PACES[2] * damped * y / (1.0 + exp(min(700.0, y * scores[2])))
-    b[3] = _PACES[3] * damped * y / (1.0 + exp(min(700.0, y * scores[3])))
+        b[k] = _PACES[k] * damped * y * min(LARGEST_HINGE, max(0.0, 1.0 - y * scores[k]))
+    for k in range(2, 4):
+        b[k] = _PACES[k] * damped * y / (1.0 + exp(min(700.0, y * scores[k])))
 
 
-@njit(cache=True, error_model="numpy", inline="always")
-def _shrink(row: Any, bias: float, q: Floats, c: float, V: Floats) -> None:
-    """V_j <- V_j / (1 + c x_j^2 V_j / r) from q_j = V_j x_j, which knows features that come for the first time."""
-    data, indices, start, stop, shift = row
-    d, rate = V.size - 1, c / _RIDGE
-    V[d] = q[d] / (bias + rate * bias * bias * q[d]) if bias != 0.0 else 0.0
-    for p in range(start, stop):
-        a, ratio = np.float64(data[p]), q[p - start]
-        if a != 0.0:
-            V[indices[p - shift]] = ratio / (a + rate * a * a * ratio)
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _shrink(values: Floats, columns: Indices, count: np.uint64, q: Floats, c: float, V: Floats) -> None:
+    """V_j <- V_j / (1 + c x_j^2 V_j / r) from q_j = V_j x_j, which knows features that come for the first time.
+
+    It overwrites q.
+    """
+    rate = spread(c / _RIDGE)
+    for p in range(_ZERO, count, _LANES):  # q may lose what lies behind the row
+        a, ratio = load(values, p), load(q, p)
+        store(q, p, ratio / (a + rate * a * a * ratio))
+    for p in range(count):
+        V[columns[p]] = q[p]
 
 
-@njit(cache=True, error_model="numpy")
-def _spread_out(row: Any, bias: float, x: Floats) -> None:
-    """The row with its zeros and its constant in x; columns that came after x was made are left out."""
-    data, indices, start, stop, shift = row
-    last = np.uint64(x.size - 1)
-    x[:] = 0.0
-    x[last] = bias
-    for p in range(start, stop):
-        j = np.uint64(indices[p - shift])
-        if j < last:
-            x[j] = data[p]
+@njit(cache=True, error_model="numpy", _nrt=False)
+def _learn(
+    rows: Csr, batch: Batch, seed: np.uint64, how: Floats, state: tuple[Floats, ...], Z: Floats, answers: Floats,
+    scratch: Any,
+) -> int:  # fmt: skip
+    """`learn_pool`, with arrays to work in: what allocates nothing need not count references."""
+    data, indices, indptr = rows
+    count, order, labels, weight = batch
+    W, V, F, C, S, M, t = state
+    values, columns, q, x, z, dots, b, b_constant, scores = scratch
+    few, bias, dense, last = F.size > 0, how[Setting.BIAS], indptr.size == 0, np.uint64(V.size - 1)
+    d = np.uint64(x.size - LANES - 1)  # columns there were at first, with few features
+    plain = M.shape[1] - DIAGONAL - RECENT - (1 + CENTRED if few else 0)
+    recent = DIAGONAL + plain
+    are_all = False  # whether `columns` are all of them, in order
+    for n in range(count):
+        i = order[n] if order.size > 0 else np.uint64(n)
+        start, size = i * np.uint64(indices.size), np.uint64(indices.size)
+        if not dense:
+            start = np.uint64(indptr[i])
+            size = np.uint64(indptr[i + _ONE]) - start
+        if not (dense and are_all):
+            shift = _ZERO if dense else start
+            for p in range(size):
+                columns[p] = indices[shift + p]
+            are_all = dense
+        bare, zeros = _take(data, start, size, values)
+        if zeros:
+            size, bare = _pack(values, columns, size)
+            are_all = False
+        squares = bare, bare + bias * bias
+        if not (squares[1] < np.inf if how[Setting.UNIT] != 0.0 else squares[1] <= LONGEST_SQUARE):
+            return n
+        if not dense and n + 1 < count:
+            following = order[n + 1] if order.size > 0 else np.uint64(n + 1)
+            _prefetch(indices, np.uint64(indptr[following]), np.uint64(indptr[following + _ONE]), W)
+        reach = _measure(values, columns, are_all, size, V, q)
+        q_constant = bias * V[last] if V[last] > 0.0 or bias == 0.0 else 1.0 / bias
+        reach += bias * q_constant
+        y, c = np.float64(labels[i]), weight[i] if weight.size > 0 else 1.0
+        heavy = c * max(how[Setting.NEGATIVE], how[Setting.POSITIVE])  # the label is not known yet
+        units = _unit(squares[0], how), _unit(squares[1], how)
+        lengths = _length(squares[0], how), _length(squares[1], how)
+        if heavy * (1.0 + lengths[1]) > _LARGEST_ROW:  # it counts for less, and nothing is proved
+            c *= _LARGEST_ROW / (heavy * (1.0 + lengths[1]))
+            heavy, t[Total.UNPROVED] = c * max(how[Setting.NEGATIVE], how[Setting.POSITIVE]), 1.0
 
+        _dot(values, columns, size, bias, W, dots)
+        _scale(S, dots, lengths, heavy, plain, scores)
+        scores[recent] = t[Total.TREND] if bias != 0.0 else 0.0
+        if few:
+            spread_out(values, columns, size, bias, d, x)
+            few_scores(x, d, F, C, t[Total.WEIGHT], z, scores, recent + RECENT)
+        weigh(t, heavy)
+        t[Total.LONGEST2] = max(t[Total.LONGEST2], lengths[1] * lengths[1])
+        answers[n], vote = answer(M, t, scores, how[Setting.VOTING], seed)
 
-@njit(cache=True, error_model="numpy")
-def _few_scores(x: Floats, F: Floats, C: Floats, weight: float, z: Floats, scores: Floats) -> None:
-    """Scores of the full matrix's mean, its last row, and of the centred experts, whose features are left in z."""
-    d = x.size - 1
-    for j in range(d):
-        deviation = sqrt(C[DEVIATION, j] / max(weight, LEAST))
-        centred = (x[j] - C[MEAN, j]) / (deviation if deviation > LEAST else np.inf)
-        z[j] = max(-_LARGEST_CENTRED, min(_LARGEST_CENTRED, centred))
-    z[d] = 1.0 if x[d] != 0.0 else 0.0  # in units of its own size, as the features
-    full, fast, middle, slow = 0.0, 0.0, 0.0, 0.0
-    for j in range(d + 1):
-        full += x[j] * F[d + 1, j]
-        fast += z[j] * C[CENTRED_SIZE - 3, j]
-        middle += z[j] * C[CENTRED_SIZE - 2, j]
-        slow += z[j] * C[CENTRED_SIZE - 1, j]
-    # Should the matrix lose its precision, the others must still count.
-    scores[0] = max(-_LARGEST_SCORE, min(_LARGEST_SCORE, full))
-    scores[1], scores[2], scores[3] = fast, middle, slow
-
-
-@njit(cache=True, error_model="numpy")
-def _few_steps(x: Floats, y: float, c: float, t: Floats, scores: Floats, z: Floats, F: Floats, C: Floats) -> None:
-    """Logistic descent in the centred features, then their means and deviations; AROW with z = F x."""
-    d = x.size - 1
-    length = 0.0
-    for j in range(d + 1):
-        length += z[j] * z[j]
-    # Steps fall with the root of the rows that count; an outlier moves a score no further than any other row.
-    step = sqrt(d + 1.0) / max(d + 1.0, length) / sqrt(t[Total.WEIGHT] / c)
-    for k in range(CENTRED):
-        slope = _CENTRED_PACES[k] * step * y / (1.0 + exp(min(700.0, y * scores[1 + k])))
-        for j in range(d + 1):
-            C[CENTRED_SIZE - CENTRED + k, j] += slope * z[j]
-    # Without a constant coordinate there is no place for the means: features are only scaled.
-    share = c / t[Total.WEIGHT] if x[d] != 0.0 else 0.0
-    for j in range(d):
-        away = x[j] - C[MEAN, j]
-        C[MEAN, j] += away * share
-        deviation = C[DEVIATION, j] + c * away * (x[j] - C[MEAN, j])
-        C[DEVIATION, j] = max(0.0, min(_LARGEST_DEVIATION, deviation))  # below 0 by rounding
-
-    if y * scores[0] >= 1.0:
-        return
-    t[Total.TIGHT] += 1.0
-    if t[Total.TIGHT] > _FREE and t[Total.TIGHT] % _EVERY != 0.0:
-        return
-    z[:] = 0.0
-    for j in range(d + 1):
-        if x[j] != 0.0:
-            if F[j, j] == 0.0:
-                F[j, j] = 1.0 / max(x[j] * x[j], 1.0 / LARGEST_VARIANCE)
-            for i in range(d + 1):
-                z[i] += x[j] * F[j, i]
-    reach = 0.0
-    for j in range(d + 1):
-        reach += x[j] * z[j]
-    damped = 1.0 / (max(0.0, reach) + _FULL_RIDGE / c)
-    for i in range(d + 1):
-        if not damped * z[i] * z[i] <= F[i, i]:  # no variance can fall below 0: the matrix is lost to rounding
-            F[: d + 1] = 0.0
-            return
-    gain = y * min(_LARGEST_HINGE, 1.0 - y * scores[0]) * damped
-    for i in range(d + 1):
-        F[d + 1, i] += gain * z[i]
-        shrink = damped * z[i]
-        for j in range(d + 1):
-            F[i, j] -= shrink * z[j]
+        c *= how[Setting.POSITIVE] if y > 0.0 else how[Setting.NEGATIVE]
+        for k in range(DIAGONAL + plain):
+            S[Column.SCALED, k] += c * S[Column.SCALE, k]
+        judge(M, t, scores, answers[n], vote, y, c, how[Setting.VOTING])
+        _diagonal_steps(scores, reach, y, c, b)
+        _plain_steps(S, dots, squares, units, lengths, y, c, heavy, b, b_constant, _D)
+        _plain_steps(S, dots, squares, units, lengths, y, c, heavy, b, b_constant, _2D)
+        _add(values, columns, size, q, b, W)
+        _add_constant(q_constant, bias, b, b_constant, W)
+        if Z.size > 0:
+            for k in range(COLUMNS):
+                b[k] *= S[Column.SCALED, k]
+                b_constant[k] *= S[Column.SCALED, k]
+            _add(values, columns, size, q, b, Z)
+            _add_constant(q_constant, bias, b, b_constant, Z)
+        # One visit in four, for four: variances change slowly, and divisions are what a visit costs.
+        if y * scores[0] < 1.0 and np.int64(t[Total.ROUNDS]) & 3 == 1:
+            _shrink(values, columns, size, q, 4.0 * c, V)
+            V[last] = q_constant / (bias + 4.0 * c / _RIDGE * bias * bias * q_constant) if bias != 0.0 else 0.0
+        t[Total.TREND] += _LATELY * (y - t[Total.TREND])
+        if few:
+            centred_steps(x, d, y, c, t[Total.WEIGHT], scores, recent + RECENT, z, C)
+            if y * scores[recent + RECENT] < 1.0:
+                t[Total.TIGHT] += 1.0
+                if t[Total.TIGHT] <= _FREE or np.int64(t[Total.TIGHT]) % _EVERY == 0:
+                    full_step(x, d, y, c, scores[recent + RECENT], z, F)
+    return -1
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -321,57 +427,18 @@ def learn_pool(
     mean last, and C, for the d columns there were at first, are empty with many features. Z is empty, or of W's shape
     and then keeps the running averages.
     """
-    data, indices, indptr = rows
-    count, order, labels, weight = batch
     W, V, F, C, S, M, t = state
-    few, bias = F.size > 0, how[Setting.BIAS]
-    plain = M.shape[1] - DIAGONAL - RECENT - (1 + CENTRED if few else 0)
-    recent = DIAGONAL + plain
-    q, x, z = np.empty(V.size), np.empty(F.shape[1]), np.empty(F.shape[1])
-    dots, b, b_constant, scores = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS), np.empty(M.shape[1])
-    per_column = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS)
-    for n in range(count):
-        i = order[n] if order.size > 0 else np.uint64(n)
-        if indptr.size == 0:
-            start = i * np.uint64(indices.size)
-            stop, shift = start + np.uint64(indices.size), start
-        else:
-            start, stop, shift = np.uint64(indptr[i]), np.uint64(indptr[i + _ONE]), _ZERO
-        row = data, indices, start, stop, shift
-        bare, reach = _measure(row, bias, V, q)
-        squares = bare, bare + bias * bias
-        if not (squares[1] < np.inf if how[Setting.UNIT] != 0.0 else squares[1] <= LONGEST_SQUARE):
-            return n
-        y, c = np.float64(labels[i]), weight[i] if weight.size > 0 else 1.0
-        heavy = c * max(how[Setting.NEGATIVE], how[Setting.POSITIVE])  # the label is not known yet
-        units = _unit(squares[0], how), _unit(squares[1], how)
-        lengths = _length(squares[0], how), _length(squares[1], how)
-        if heavy * (1.0 + lengths[1]) > _LARGEST_ROW:  # it counts for less, and nothing is proved
-            c *= _LARGEST_ROW / (heavy * (1.0 + lengths[1]))
-            heavy, t[Total.UNPROVED] = c * max(how[Setting.NEGATIVE], how[Setting.POSITIVE]), 1.0
-
-        _dot(row, bias, W, dots)
-        _scale(S, dots, lengths, heavy, plain, scores)
-        scores[recent] = t[Total.TREND] if bias != 0.0 else 0.0
-        if few:
-            _spread_out(row, bias, x)
-            _few_scores(x, F, C, t[Total.WEIGHT], z, scores[recent + RECENT :])
-        weigh(t, heavy)
-        t[Total.LONGEST2] = max(t[Total.LONGEST2], lengths[1] * lengths[1])
-        answers[n], vote = answer(M, t, scores, how[Setting.VOTING], seed)
-
-        c *= how[Setting.POSITIVE] if y > 0.0 else how[Setting.NEGATIVE]
-        for k in range(DIAGONAL + plain):
-            S[Column.SCALED, k] += c * S[Column.SCALE, k]
-        judge(M, t, scores, answers[n], vote, y, c, how[Setting.VOTING])
-        _steps(S, dots, scores, squares, units, lengths, reach, y, c, heavy, b, b_constant, per_column)
-        _add(row, bias, q, b, b_constant, W)
-        if Z.size > 0:
-            _add(row, bias, q, b * S[Column.SCALED], b_constant * S[Column.SCALED], Z)
-        # One visit in four, for four: variances change slowly, and divisions are what a visit costs.
-        if y * scores[0] < 1.0 and t[Total.ROUNDS] % 4.0 == 1.0:
-            _shrink(row, bias, q, 4.0 * c, V)
-        t[Total.TREND] += _LATELY * (y - t[Total.TREND])
-        if few:
-            _few_steps(x, y, c, t, scores[recent + RECENT :], z, F, C)
-    return -1
+    entries, few = V.size + LANES, F.shape[1] + LANES
+    scratch = (
+        np.empty(entries),
+        np.empty(entries, np.uint64),
+        np.empty(entries),
+        np.empty(few),
+        np.empty(few),
+        np.empty(COLUMNS),
+        np.empty(COLUMNS),
+        np.empty(COLUMNS),
+        np.empty(M.shape[1]),
+    )
+    flat = W, V, F.reshape(-1), C.reshape(-1), S, M, t
+    return _learn(rows, batch, seed, how, flat, Z, answers, scratch)

@@ -37,7 +37,6 @@ def block_size(arms: int, experts: int) -> int:
     return HEAD + 3 * experts + 2 * arms + 2 * arms * experts
 
 
-@njit(cache=True, error_model="numpy")
 def parts(block: Floats, k: int, experts: int) -> Any:
     """(shares, arms, rates, p, allowed, m, z2) of a block, where they lie."""
     a = HEAD + 3 * experts
@@ -54,11 +53,14 @@ def parts(block: Floats, k: int, experts: int) -> Any:
     )
 
 
+_parts = njit(cache=True, error_model="numpy")(parts)  # for kernels: Python takes a block apart itself
+
+
 @njit(cache=True, error_model="numpy")
 def _note(block: Floats, arm: int, baseline: float, own: Integers, allowed: Flags) -> None:
     """Complete a block: what the plan has not filled in."""
     k, experts = allowed.size, own.size
-    _, arms, _, p, free, _, _ = parts(block, k, experts)
+    _, arms, _, p, free, _, _ = _parts(block, k, experts)
     greedy = 0
     for e in range(experts):
         arms[e] = own[e]
@@ -117,7 +119,7 @@ def decide(
 ) -> int:
     """One choice: the arm, or -1 - i if the context of arm i is not finite or too long. `block` is filled."""
     k, experts = allowed.size, S.shape[1]
-    shares, _, rates, p, _, m, z2 = parts(block, k, experts)
+    shares, _, rates, p, _, m, z2 = _parts(block, k, experts)
     scores, squares, own = np.empty((k, experts)), np.empty(k), np.empty(experts, np.int64)
     bad = ranking.look(rows, k, T, S, ranking.square_limit(how), scores, squares)
     if bad >= 0:
@@ -131,7 +133,7 @@ def decide(
 @njit(cache=True, error_model="numpy")
 def absorb(rows: Csr, reward: float, k: int, how: Floats, T: Floats, S: Floats, t: Floats, block: Floats) -> None:
     """One reward of the choice that filled the block."""
-    shares, arms, rates, p, free, m, z2 = parts(block, k, S.shape[1])
+    shares, arms, rates, p, free, m, z2 = _parts(block, k, S.shape[1])
     memo = _whole(arms), rates, m, z2, p
     arm, baseline, allowed = np.int64(block[ARM]), block[BASE], free > 0.0
     _learn(rows, allowed, arm, reward, baseline, how, T, S, t, shares, memo, np.empty(k), np.zeros(T.shape))

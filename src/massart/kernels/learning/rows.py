@@ -2,8 +2,8 @@
 
 Values are checked by the squared norm of their row, which is not finite if one of them is not. Only these checks allow
 the compiler to add up in another order (`fastmath`): it decides whether a row is accepted near the limit of 1e154, and
-no number that is kept. Scores are sums in the order of the columns. Columns beyond those of the weights were never seen
-in training: their weight is 0.
+no number that is kept. Scores are the sums of kernels/learning/sums.py. Columns beyond those of the weights were never
+seen in training: their weight is 0.
 """
 
 from typing import Any, Final
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from massart.kernels.compiling import Floats, Indices, Integers, Labels, Values, njit
 from massart.kernels.learning.elementary import mix
+from massart.kernels.learning.sums import read_csr, read_csr_with_zeros, read_dense, read_dense_with_zeros
 
 _FAST: Final = {"reassoc", "contract", "arcp", "nsz"}
 GOOD, OUT_OF_RANGE, NOT_CANONICAL, NO_LABEL = 0, 1, 2, 3
@@ -153,28 +154,36 @@ def add_squares(
                 present[indices[p]] += weight[i]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, error_model="numpy", nogil=True)
 def score_csr(data: Values, indices: Indices, indptr: Indices, weights: Floats, scores: Floats) -> None:
     """scores[i] = sum of data * weights over the entries of row i, plus the constant."""
     width = np.uint64(weights.size - 1)
     for i in range(indptr.size - 1):
-        total = 0.0
-        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            column = np.uint64(indices[p])
-            if column < width:
-                total += data[p] * weights[column]
-        scores[i] = total + weights[width]
+        start, stop = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        outside = np.uint8(0)
+        for p in range(start, stop):
+            outside |= np.uint8(np.uint64(indices[p]) >= width)
+        if outside:
+            dot, _ = read_csr_with_zeros(data, indices, start, stop, weights)
+        else:
+            dot, _, has_zeros = read_csr(data, indices, start, stop, weights)
+            if has_zeros:
+                dot, _ = read_csr_with_zeros(data, indices, start, stop, weights)
+        scores[i] = dot + weights[width]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, error_model="numpy", nogil=True)
 def score_dense(X: Values, weights: Floats, scores: Floats) -> None:
     """The same for a matrix whose rows lie one after the other."""
-    width = min(weights.size - 1, X.shape[1])
-    for i in range(X.shape[0]):
-        total = 0.0
-        for j in range(width):
-            total += X[i, j] * weights[j]
-        scores[i] = total + weights[weights.size - 1]
+    d = np.uint64(X.shape[1])
+    width = min(np.uint64(weights.size - 1), d)
+    flat, values, places = X.reshape(-1), np.empty(width), np.empty(width, np.uint64)
+    for i in range(np.uint64(X.shape[0])):
+        start = i * d
+        dot, _, has_zeros = read_dense(flat, start, start + width, weights)
+        if has_zeros:
+            dot, _ = read_dense_with_zeros(flat, start, start + width, weights, values, places)
+        scores[i] = dot + weights[weights.size - 1]
 
 
 @njit(cache=True, nogil=True)

@@ -26,7 +26,7 @@ from massart.kernels.parsing.csv_fields import (
     unescape,
 )
 from massart.kernels.parsing.hashing import name_hash, vw_hash
-from massart.kernels.parsing.merge_duplicates import TABLE, merge_row
+from massart.kernels.parsing.merge_duplicates import merge_row, merge_tables
 from massart.kernels.parsing.numbers import NOT_FINITE, OK, parse_number, scan_number
 from massart.kernels.parsing.svmlight import label_sign
 
@@ -236,7 +236,7 @@ def _put(entries: Any, n: Any, value: float, column: Any, slot: Any) -> Any:
     return n + ONE
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _numbers(
     text: Bytes, begin: np.uint64, separator: np.uint8, columns: Any, labels: Any, entries: Any, n: Any
 ) -> Any:
@@ -275,7 +275,7 @@ def _numbers(
     return good and field == width and text[after] == NEWLINE, after, n, sign, weight
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _any_record(
     text: Bytes, p: Any, separator: np.uint8, columns: Any, how: Any, scratch: Any, entries: Any, n: Any
 ) -> Any:
@@ -349,7 +349,7 @@ def parse_csv(text: Bytes, separator: np.uint8, columns: Any, how: Any, out: Any
     mask, labels, names, _ = how
     y, weights, lines, indptr, data, indices, spaces, errors = out
     entries = (data, indices, spaces)
-    cells, places = np.zeros(TABLE, np.uint64), np.empty(TABLE, np.uint32)
+    tables = merge_tables()
     scratch = np.empty(LONGEST_QUOTED, np.uint8)
     nul, plain = has_byte(text, np.uint8(0)), names[0].size == 0 and names[1].size == 0
     for kind in columns[0]:
@@ -383,7 +383,7 @@ def parse_csv(text: Bytes, separator: np.uint8, columns: Any, how: Any, out: Any
             wrong, n = wrong + 1, first
             continue
         if mask > np.uint32(0):
-            n = merge_row(data, indices, spaces, first, n, cells, places, rows + ONE)
+            n = merge_row(data, indices, spaces, first, n, tables, rows + ONE)
         y[rows], lines[rows] = sign, at_line
         if weights.size > 0:
             weights[rows] = weight

@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from massart.kernels.compiling import Bytes, njit
-from massart.kernels.parsing.merge_duplicates import TABLE, merge_row
+from massart.kernels.parsing.merge_duplicates import merge_row, merge_tables
 from massart.kernels.parsing.row_errors import LARGEST
-from massart.kernels.parsing.swar import load_word
+from massart.kernels.parsing.swar import digits_of, load_word, select
 
 _FIRST, _SECOND = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
 _FNV: Final = np.uint32(16777619)
@@ -73,12 +73,13 @@ def murmur3(text: Bytes, start: np.uint64, stop: np.uint64, seed: np.uint32) -> 
 def short_murmur3(text: Bytes, start: np.uint64, stop: np.uint64, seed: np.uint32) -> Any:
     """`murmur3` of at most 15 bytes, all of them and the next 16 in the text: no loop, hence no wrong guesses."""
     size = stop - start
-    first, second = load_word(text, start), load_word(text, start + np.uint64(8))
     words = size >> np.uint64(2)
-    h = np.uint32(seed)
-    h = _absorb(h, np.uint32(first)) if words > np.uint64(0) else h
-    h = _absorb(h, np.uint32(first >> np.uint64(32))) if words > np.uint64(1) else h
-    h = _absorb(h, np.uint32(second)) if words > np.uint64(2) else h
+    first, none = load_word(text, start), np.uint32(seed)
+    one = _absorb(none, np.uint32(first))
+    two = _absorb(one, np.uint32(first >> np.uint64(32)))
+    h = select(words > np.uint64(1), two, select(words > np.uint64(0), one, none))
+    if words > np.uint64(2):
+        h = _absorb(h, np.uint32(load_word(text, start + np.uint64(8))))
     last = load_word(text, start + (words << np.uint64(2)))
     return _finish(h, np.uint32(last & ((np.uint64(1) << (np.uint64(8) * (size & np.uint64(3)))) - np.uint64(1))), size)
 
@@ -101,10 +102,13 @@ def vw_hash(text: Bytes, start: np.uint64, stop: np.uint64, seed: np.uint32) -> 
 
 @njit(cache=True, inline="always")
 def name_hash(text: Bytes, start: np.uint64, stop: np.uint64, seed: np.uint32) -> Any:
-    """`vw_hash`; a short name that does not begin with a digit and is far from the end of the text goes faster."""
-    size = np.uint64(text.size)
-    if stop - start < np.uint64(16) and start + np.uint64(32) <= size and text[start] - np.uint8(48) > np.uint8(9):
-        return short_murmur3(text, start, stop, seed)
+    """`vw_hash`; a short name that is far from the end of the text goes faster."""
+    if stop - start < np.uint64(16) and start + np.uint64(32) <= np.uint64(text.size):
+        if text[start] - np.uint8(48) > np.uint8(9):
+            return short_murmur3(text, start, stop, seed)
+        digits, number = digits_of(load_word(text, start))
+        if digits == stop - start:
+            return np.uint32(np.uint32(number) + np.uint32(seed))
     return vw_hash(text, start, stop, seed)
 
 
@@ -152,7 +156,7 @@ def cross_rows(rows: Any, spaces: Any, first: int, plan: Any, mask: Any, out: An
     """
     data, indices, indptr = rows
     values, columns, starts = out
-    cells, table = np.zeros(TABLE, np.uint64), np.empty(TABLE, np.uint32)
+    tables = merge_tables()
     no_spaces = np.empty(0, np.uint8)
     room = np.uint64(values.size)
     starts[0] = np.uint32(0)
@@ -178,7 +182,7 @@ def cross_rows(rows: Any, spaces: Any, first: int, plan: Any, mask: Any, out: An
         for p in range(begin, n):
             if not abs(values[p]) <= LARGEST:
                 return done, True
-        n = merge_row(values, columns, no_spaces, begin, n, cells, table, done + 1)
+        n = merge_row(values, columns, no_spaces, begin, n, tables, done + 1)
         done += 1
         starts[done] = np.uint32(n)
     return done, False

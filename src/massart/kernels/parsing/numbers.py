@@ -11,12 +11,9 @@ number lies.
 from typing import Any, Final
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from massart.kernels.compiling import Bytes, njit
-from massart.kernels.parsing.swar import digits_of, load_word, middle_number, short_number
+from massart.kernels.compiling import Bytes, intrinsic, ir, njit, types
+from massart.kernels.parsing.swar import digits_of, load_word, middle_number, power_number, short_number
 
 OK, NOT_A_NUMBER, NOT_FINITE = 0, 1, 2
 
@@ -119,7 +116,7 @@ def _times(number: Any, length: int, factor: Any, added: Any) -> int:
     return length
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=True)
 def _decide(text: Bytes, start: int, stop: int, q: int, below: float, above: float) -> float:
     """Which of two neighbours is nearer to the digits of text[start:stop], from the first that is not 0, times 10^q.
 
@@ -272,12 +269,14 @@ def scan_number(text: Bytes, p: Any, size: np.uint64) -> Any:
 @njit(cache=True, inline="always")
 def field_number(text: Bytes, start: np.uint64, stop: np.uint64, size: np.uint64) -> Any:
     """(value, whether it is one) of text[start:stop], if it is a plain number as `scan_number` has it."""
-    value, valid = short_number(text, start, stop, size)
+    value, valid = short_number(text, start, stop)
     if not valid:
-        value, valid = middle_number(text, start, stop, size)
+        value, valid = middle_number(text, start, stop)
         if not valid:
-            value, end = scan_number(text, start, size)
-            valid = end == stop and start < stop
+            value, valid = power_number(text, start, stop)
+            if not valid:
+                value, end = scan_number(text, start, size)
+                valid = end == stop and start < stop
     return value, valid
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from massart.kernels.compiling import Bytes, Floats, Indices, njit
 from massart.kernels.parsing import row_errors as codes
-from massart.kernels.parsing.merge_duplicates import TABLE, merge_row
+from massart.kernels.parsing.merge_duplicates import merge_row, merge_tables
 from massart.kernels.parsing.numbers import NOT_FINITE, OK, field_number, label_number, parse_number
 from massart.kernels.parsing.swar import digits_of, find_marks, load_word
 
@@ -150,7 +150,7 @@ def _any_line(text: Bytes, begin: np.uint64, how: Any, n: np.uint64, data: Float
         p = stop
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _plain_line(
     text: Bytes, begin: np.uint64, marked: Any, how: Any, n: np.uint64, data: Floats, indices: Indices
 ) -> Any:
@@ -198,7 +198,7 @@ def parse_svmlight(text: Bytes, how: Any, out: Any) -> Any:
     room for every line, for an entry per blank and one more, and for 3 numbers per error: line, column, code.
     """
     y, lines, indptr, data, indices, errors = out
-    cells, table = np.zeros(TABLE, np.uint64), np.empty(TABLE, np.uint32)
+    tables = merge_tables()
     no_spaces, places = np.empty(0, np.uint8), np.empty(MARKS, np.uint32)
     rows, n, line, wrong = np.uint64(0), np.uint64(0), 0, 0
     indptr[0] = np.uint32(0)
@@ -219,7 +219,7 @@ def parse_svmlight(text: Bytes, how: Any, out: Any) -> Any:
             wrong += 1
         elif row:
             sorted_row = plain and ascending
-            n = end if sorted_row else merge_row(data, indices, no_spaces, n, end, cells, table, rows + _ONE)
+            n = end if sorted_row else merge_row(data, indices, no_spaces, n, end, tables, rows + _ONE)
             y[rows], lines[rows] = sign, line
             rows += _ONE
             indptr[rows] = np.uint32(n)

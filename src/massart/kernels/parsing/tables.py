@@ -11,7 +11,7 @@ import numpy as np
 
 from massart.kernels.compiling import Bytes, njit
 from massart.kernels.parsing.hashing import vw_hash
-from massart.kernels.parsing.merge_duplicates import TABLE, merge_row
+from massart.kernels.parsing.merge_duplicates import merge_row, merge_tables
 from massart.kernels.parsing.row_errors import LARGEST
 
 __all__ = ["hash_texts", "put_block", "put_column", "put_eight_columns", "to_csr"]
@@ -82,7 +82,7 @@ def to_csr(values: Any, fixed: Any, which: Any, varying: Any, merging: bool, spa
     out: data and indices with room for n k entries, indptr (n + 1,), and spaces with room or empty.
     """
     data, indices, indptr, own = out
-    cells, places = np.zeros(TABLE, np.uint64), np.empty(TABLE, np.uint32)
+    tables = merge_tables()
     end = np.uint64(0)
     indptr[0] = np.uint32(0)
     for i in range(np.uint64(values.shape[0])):
@@ -96,6 +96,6 @@ def to_csr(values: Any, fixed: Any, which: Any, varying: Any, merging: bool, spa
                     own[end] = spaces[j]
                 end += np.uint64(1)
         if merging:
-            end = merge_row(data, indices, own, begin, end, cells, places, i + np.uint64(1))
+            end = merge_row(data, indices, own, begin, end, tables, i + np.uint64(1))
         indptr[i + np.uint64(1)] = np.uint32(end)
     return int(end)

@@ -12,7 +12,7 @@ import numpy as np
 from massart.kernels.compiling import Bytes, Floats, Indices, njit
 from massart.kernels.parsing import row_errors as codes
 from massart.kernels.parsing.hashing import name_hash, vw_hash
-from massart.kernels.parsing.merge_duplicates import TABLE, merge_row
+from massart.kernels.parsing.merge_duplicates import merge_row, merge_tables
 from massart.kernels.parsing.numbers import NOT_FINITE, OK, field_number, label_number, parse_number
 from massart.kernels.parsing.svmlight import MARKS, find_nul, label_sign, next_line
 from massart.kernels.parsing.swar import find_marks
@@ -166,7 +166,7 @@ def _any_line(
     return 0, p, True, head, n
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _plain_line(
     text: Bytes, begin: np.uint64, marked: Any, how: Any, n: np.uint64, data: Floats, indices: Indices, spaces: Bytes
 ) -> Any:
@@ -221,7 +221,7 @@ def parse_vw(text: Bytes, how: Any, out: Any) -> Any:
     line, column, code. `spaces` may be empty, and `tags`, which gets the start and the end of a row's tag.
     """
     y, weights, lines, indptr, data, indices, spaces, tags, errors = out
-    cells, table = np.zeros(TABLE, np.uint64), np.empty(TABLE, np.uint32)
+    tables = merge_tables()
     places = np.empty(MARKS, np.uint32)
     rows, n, line, wrong = np.uint64(0), np.uint64(0), 0, 0
     indptr[0] = np.uint32(0)
@@ -243,7 +243,7 @@ def parse_vw(text: Bytes, how: Any, out: Any) -> Any:
             errors[wrong, 0], errors[wrong, 1], errors[wrong, 2] = line, np.int64(p - begin) + 1, code
             wrong += 1
         elif row:
-            n = merge_row(data, indices, spaces, n, end, cells, table, rows + _ONE) if end > n + _ONE else end
+            n = merge_row(data, indices, spaces, n, end, tables, rows + _ONE) if end > n + _ONE else end
             y[rows], weights[rows], lines[rows] = sign, weight, line
             if tags.size > 0:
                 tags[rows, 0], tags[rows, 1] = tag, tag_stop

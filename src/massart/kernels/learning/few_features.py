@@ -1,0 +1,144 @@
+"""The pool's experts for few features: AROW with the full matrix, and logistic descent on centred features.
+
+    full       F, d + 2 rows of d + 1 numbers: the matrix, and the mean last. The variance of a feature is 1 / x_j^2 at
+               first sight, as in pool.py; later rows change it as in AROW (Crammer, Kulesza, Dredze 2009).
+    centred    C, CENTRED_SIZE rows of d + 1 numbers: mean and c * (x - mean)^2 summed of each feature, then the weights
+               of three experts, the last for the constant.
+
+F and C are flat here. A row x, and z, which the functions leave to each other, have LANES numbers more than d + 1, so
+that vectors may be loaded and stored whole.
+"""
+
+from math import sqrt
+from typing import Final
+
+import numpy as np
+
+from massart.kernels.compiling import Floats, Indices, njit
+from massart.kernels.learning.elementary import exp
+from massart.kernels.learning.mixture import LEAST
+from massart.kernels.learning.simd import (
+    LANES,
+    add_products,
+    larger,
+    load,
+    load_first,
+    no_sums,
+    roots,
+    spread,
+    store,
+    total,
+    where_larger,
+    where_zero,
+)
+
+FEW: Final = 64  # features up to which there are full and centred experts
+CENTRED: Final = 3
+MEAN, DEVIATION, CENTRED_SIZE = 0, 1, 2 + CENTRED
+_FULL_RIDGE: Final = 3.0
+_CENTRED_PACES: Final = (3.0, 1.0, 0.3)
+# What keeps finite rows from making a state that is not finite. Ordinary streams never come to any of these.
+LARGEST_VARIANCE: Final = 1e100  # a feature smaller than 1e-50 counts as that
+LARGEST_HINGE: Final = 1e30
+LARGEST_SCORE: Final = 1e150
+_LARGEST_DEVIATION: Final = 1e300
+_LARGEST_CENTRED: Final = 1e100
+_ZERO, _ONE, _TWO, _LANES = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(LANES)
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def spread_out(values: Floats, columns: Indices, count: np.uint64, bias: float, d: np.uint64, x: Floats) -> None:
+    """The row with its zeros and its constant in x; columns that came after x was made are left out."""
+    x[:] = 0.0
+    for p in range(count):
+        if columns[p] < d:
+            x[columns[p]] = values[p]
+    x[d] = bias
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def few_scores(
+    x: Floats, d: np.uint64, F: Floats, C: Floats, weight: float, z: Floats, scores: Floats, place: int
+) -> None:
+    """Scores of the full matrix's mean and of the centred experts, from `place` on; their features are left in z."""
+    size = d + _ONE
+    full, fast, middle, slow = no_sums(), no_sums(), no_sums(), no_sums()
+    share, highest, lowest = spread(1.0 / max(weight, LEAST)), spread(_LARGEST_CENTRED), spread(-_LARGEST_CENTRED)
+    at = np.uint64(CENTRED_SIZE - CENTRED) * size
+    for j in range(_ZERO, d, _LANES):
+        n, a = min(_LANES, d - j), load(x, j)
+        away = load_first(x, j, n) - load_first(C, np.uint64(MEAN) * size + j, n)
+        deviation = roots(load_first(C, np.uint64(DEVIATION) * size + j, n) * share)
+        centred = where_zero(deviation, no_sums(), away / deviation)
+        centred = larger(lowest, where_larger(centred, highest, highest, centred))
+        store(z, j, centred)
+        full = add_products(full, a, load_first(F, size * size + j, n))
+        fast = add_products(fast, centred, load_first(C, at + j, n))
+        middle = add_products(middle, centred, load_first(C, at + size + j, n))
+        slow = add_products(slow, centred, load_first(C, at + _TWO * size + j, n))
+    z[d] = 1.0 if x[d] != 0.0 else 0.0  # in units of its own size, as the features
+    # Should the matrix lose its precision, the others must still count.
+    score = total(full) + x[d] * F[size * size + d]
+    scores[place] = max(-LARGEST_SCORE, min(LARGEST_SCORE, score))
+    scores[place + 1] = total(fast) + z[d] * C[at + d]
+    scores[place + 2] = total(middle) + z[d] * C[at + size + d]
+    scores[place + 3] = total(slow) + z[d] * C[at + _TWO * size + d]
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _add_times(
+    target: Floats, place: np.uint64, factor: float, source: Floats, start: np.uint64, count: np.uint64
+) -> None:
+    """For j in range(count): target[place + j] += factor * source[start + j]."""
+    factors, rest = spread(factor), count % _LANES
+    for j in range(_ZERO, count - rest, _LANES):
+        store(target, place + j, add_products(load(target, place + j), factors, load(source, start + j)))
+    for j in range(count - rest, count):
+        target[place + j] += factor * source[start + j]
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def centred_steps(
+    x: Floats, d: np.uint64, y: float, c: float, weight: float, scores: Floats, place: int, z: Floats, C: Floats
+) -> None:
+    """Logistic descent in the centred features, then their means and deviations."""
+    size, squares = d + _ONE, no_sums()
+    for j in range(_ZERO, d, _LANES):
+        a = load_first(z, j, min(_LANES, d - j))
+        squares = add_products(squares, a, a)
+    # Steps fall with the root of the rows that count; an outlier moves a score no further than any other row.
+    step = sqrt(d + 1.0) / max(d + 1.0, total(squares) + z[d] * z[d]) / sqrt(weight / c)
+    for k in range(CENTRED):
+        slope = _CENTRED_PACES[k] * step * y / (1.0 + exp(min(700.0, y * scores[place + 1 + k])))
+        _add_times(C, np.uint64(CENTRED_SIZE - CENTRED + k) * size, slope, z, _ZERO, size)
+    # Without a constant coordinate there is no place for the means: features are only scaled.
+    share = c / weight if x[d] != 0.0 else 0.0
+    for j in range(d):
+        away = x[j] - C[j]
+        C[j] += away * share
+        C[size + j] = max(0.0, min(_LARGEST_DEVIATION, C[size + j] + c * away * (x[j] - C[j])))  # below 0 by rounding
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def full_step(x: Floats, d: np.uint64, y: float, c: float, score: float, z: Floats, F: Floats) -> None:
+    """AROW with z = F x."""
+    size, lost = d + _ONE, False
+    z[:] = 0.0
+    for j in range(size):
+        if x[j] != 0.0:
+            if F[j * size + j] == 0.0:
+                F[j * size + j] = 1.0 / max(x[j] * x[j], 1.0 / LARGEST_VARIANCE)
+            _add_times(z, _ZERO, x[j], F, j * size, size)
+    reach = 0.0
+    for j in range(size):
+        reach += x[j] * z[j]
+    damped = 1.0 / (max(0.0, reach) + _FULL_RIDGE / c)
+    for j in range(size):
+        if not damped * z[j] * z[j] <= F[j * size + j]:  # no variance can fall below 0: the matrix is lost to rounding
+            lost = True
+    if lost:
+        F[: size * size] = 0.0
+        return
+    _add_times(F, size * size, y * min(LARGEST_HINGE, 1.0 - y * score) * damped, z, _ZERO, size)
+    for j in range(size):
+        _add_times(F, j * size, -damped * z[j], z, _ZERO, size)
