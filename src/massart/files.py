@@ -9,9 +9,8 @@ import contextlib
 import errno
 import json
 import os
-import secrets
+import platform
 import shlex
-import socket
 import stat
 import sys
 import time
@@ -162,7 +161,7 @@ def _this_process() -> dict[str, Any]:
     name = Path(sys.argv[0]).name if sys.argv else ""
     words = ["massart" if name == "__main__.py" else name, *sys.argv[1:]]
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
-    return {"pid": os.getpid(), "host": socket.gethostname(), "command": shlex.join(words)[:_LONGEST], "since": since}
+    return {"pid": os.getpid(), "host": platform.node(), "command": shlex.join(words)[:_LONGEST], "since": since}
 
 
 def _holder(place: Path) -> str:
@@ -174,7 +173,7 @@ def _holder(place: Path) -> str:
         pid, host, command, since = (_plain(found[name]) for name in ("pid", "host", "command", "since"))
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return "another process"
-    where = "" if host == socket.gethostname() else f" on {host}"
+    where = "" if host == platform.node() else f" on {host}"
     return f"process {pid}{where} ({command}, since {since})"
 
 
@@ -255,7 +254,7 @@ def remove(partial: Path) -> None:
 
 def partial_path(place: Path) -> Path:
     """A new name beside a place, for a file that is not complete."""
-    return place.with_name(f".{place.name}.{secrets.token_hex(4)}.partial")
+    return place.with_name(f".{place.name}.{os.urandom(4).hex()}.partial")
 
 
 def move_into(file: IO[bytes], partial: Path, place: Path) -> None:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from massart import MonotoneBandit, arena, worlds
 from massart.arena import registry
 from massart.arena.registry import LEARNERS, POLICIES
-from massart.cli.main import app
+from massart.cli.app import app
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.learners.base import OnlineLearner
 

@@ -10,7 +10,7 @@ from stopping import After
 from typer.testing import CliRunner
 
 from massart import MassartClassifier, MonotoneBandit, MonotoneRanker, save
-from massart.cli.main import app
+from massart.cli.app import app
 from massart.training import Settings, open_training
 
 COMMAND = [sys.executable, "-m", "massart"]

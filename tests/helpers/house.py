@@ -16,7 +16,7 @@ import processes
 
 SOURCE = Path(__file__).parents[2] / "src"
 SMALL = 60  # lines: a file with fewer and with one importer belongs into that importer
-TRAINING = "from massart.cli.main import app; app(['train', 'rows.svm', '--quiet'], standalone_mode=False)"
+TRAINING = "from massart.cli.app import app; app(['train', 'rows.svm', '--quiet'], standalone_mode=False)"
 RACE = "from massart import arena; arena.race(['massart'], 'kink', rounds=10)"
 WATCHED = """
 import sys, threading

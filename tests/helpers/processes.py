@@ -24,10 +24,11 @@ def run(command: list[str], *, timeout: float = PROCESS_LIMIT, **options: Any) -
     return subprocess.run(command, timeout=timeout, **options)  # noqa: PLW1510, TID251
 
 
-def loaded_by(code: str, *modules: str) -> list[str]:
-    """Which of the modules a new process has loaded when the code has run."""
-    ended = f"{code}\nimport sys; print(*(name for name in {modules!r} if name in sys.modules))"
-    return run([sys.executable, "-c", ended], capture_output=True, text=True, check=True).stdout.split()
+def loaded_by(code: str, *modules: str, cwd: Path | None = None) -> list[str]:
+    """Which of the modules a new process has loaded when the code has run, whatever that prints."""
+    ended = f"{code}\nimport sys; print(); print(*(name for name in {modules!r} if name in sys.modules))"
+    done = run([sys.executable, "-c", ended], capture_output=True, text=True, check=True, cwd=cwd)
+    return done.stdout.splitlines()[-1].split()
 
 
 def run_program(command: list[str], timeout: float, in_hand: Callable[[], str], **environment: str) -> Any:

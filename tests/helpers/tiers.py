@@ -57,4 +57,28 @@ SLOW = (  # they start many processes, compile kernels of their own, or learn fo
     "tests/worlds/test_world_group_noise.py",
     "tests/worlds/test_world_lower_bound.py",
 )
-MARKED = {"fuzz": FUZZERS, "soak": STATISTICAL, "slow": SLOW}
+NUMBA = (  # they start processes in which Numba compiles kernels
+    *FUZZERS,
+    "tests/cli/test_doctor.py::test_an_installation",
+    "tests/cli/test_doctor.py::test_the_example",
+    "tests/cli/test_doctor.py::test_each_problem",
+    "tests/cli/test_doctor.py::test_damaged",
+    "tests/cli/test_warmup.py",
+    "tests/kernels/test_csv_kernel.py::test_nothing_outside",
+    "tests/kernels/test_tables.py::test_no_kernel_reads",
+    "tests/laws/test_08_same_bytes.py::test_what_is_learned_does_not_depend_on_what_the_compiler",
+    "tests/laws/test_08_same_bytes.py::test_what_is_learned_does_not_depend_on_who_compiled",
+    "tests/laws/test_10_cache.py",
+)
+JIT = (  # they call parts of kernels, which are no functions of their own once compiled
+    "tests/building/test_recording.py",
+    "tests/kernels/test_elementary.py::test_nothing_is_fused",
+    "tests/kernels/test_merge_duplicates.py",
+    "tests/kernels/test_numbers.py::test_nothing_before_the_text_is_read",
+    "tests/kernels/test_numbers.py::test_the_quick_way",
+    "tests/kernels/test_numbers.py::test_usual_numbers_go_the_quick_way",
+    "tests/kernels/test_numbers.py::test_what_is_no_plain_number",
+    "tests/kernels/test_sums.py",
+)
+WHEEL = ("tests/building/test_wheel.py",)  # they look at the kernels in a wheel
+MARKED = {"fuzz": FUZZERS, "soak": STATISTICAL, "slow": SLOW, "numba": NUMBA, "jit": JIT, "wheel": WHEEL}

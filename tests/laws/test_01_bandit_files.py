@@ -63,7 +63,7 @@ def test_forged_arrays_are_refused_or_used_without_harm(kind):
 
 @pytest.mark.parametrize("kind", ["bandit", "ranker"])
 def test_nothing_is_out_of_bounds(kind):
-    environment = os.environ | {"NUMBA_BOUNDSCHECK": "1"}
+    environment = os.environ | {"MASSART_JIT": "1", "NUMBA_BOUNDSCHECK": "1"}
     program = Path(forging.__file__)
     command = [sys.executable, "-W", "error", str(program), kind, str(CHECKED)]
     ended = processes.run(command, env=environment, capture_output=True, text=True, check=False)

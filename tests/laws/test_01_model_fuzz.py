@@ -42,5 +42,5 @@ def test_a_forged_model_is_refused_or_can_be_used(part):
 
 
 def test_no_index_of_a_kernel_is_out_of_bounds():
-    found = forge(CHECKED // KINDS, 99, NUMBA_BOUNDSCHECK="1")
+    found = forge(CHECKED // KINDS, 99, MASSART_JIT="1", NUMBA_BOUNDSCHECK="1")
     assert sum(sum(verdicts.values()) for verdicts in found.values()) == CHECKED

@@ -49,6 +49,7 @@ def test_nothing_is_out_of_bounds(kind, tmp_path):
     done = run(
         tmp_path / "files",
         *(kind, CHECKED, "--seed", "1000", "--bounds"),
+        MASSART_JIT="1",
         NUMBA_BOUNDSCHECK="1",
     )
     assert done["inputs"] == CHECKED

@@ -8,7 +8,7 @@ import pytest
 import reader_attacks as attacks
 from typer.testing import CliRunner
 
-from massart.cli.main import app
+from massart.cli.app import app
 from massart.data import DecisionLog, Schema, read
 from massart.data.feature_names import named_rows
 from massart.data.io.sources import Source

@@ -20,7 +20,7 @@ def test_forged_choices_are_refused_or_learned_without_harm():
 
 
 def test_nothing_is_out_of_bounds():
-    environment = os.environ | {"NUMBA_BOUNDSCHECK": "1"}
+    environment = os.environ | {"MASSART_JIT": "1", "NUMBA_BOUNDSCHECK": "1"}
     command = [sys.executable, "-W", "error", str(Path(forging.__file__)), str(CHECKED)]
     ended = processes.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from massart.cli.main import app
+from massart.cli.app import app
 from massart.data import Decision, DecisionBatch, DecisionLog, write_decisions
 from massart.data.row_errors import LARGEST_IN_LOG, SMALLEST_IN_LOG
 from massart.errors import InvalidDataError

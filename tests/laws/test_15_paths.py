@@ -5,7 +5,7 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from massart.cli.main import app
+from massart.cli.app import app
 from massart.data import read
 from massart.data.io.sources import find_sources
 from massart.errors import InvalidDataError

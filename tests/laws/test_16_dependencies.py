@@ -18,7 +18,7 @@ from packaging.version import Version
 # What the declared minimum of a package needs of others that are declared here, by its own metadata.
 RELEASED = {
     ("typer", "0.26"): ["rich>=13.8.0"],
-    ("numba", "0.61"): ["llvmlite>=0.44.0dev0,<0.45", "numpy>=1.24,<2.2"],
+    ("numba", "0.68.1"): ["llvmlite>=0.50.0dev0,<0.51", "numpy>=1.22,<2.6"],
     ("scikit-learn", "1.6"): ["numpy>=1.19.5", "scipy>=1.6.0", "joblib>=1.2.0"],
     ("scipy", "1.14.1"): ["numpy>=1.23.5,<2.3"],
     ("river", "0.22"): ["numpy>=1.23.0", "pandas>=2.2.3,<3.0.0", "scipy>=1.14.1,<2.0.0"],
@@ -41,7 +41,7 @@ def declared():
     for requirement in map(Requirement, lines):
         name = canonicalize_name(requirement.name)
         if name != "massart":
-            (bound,) = [one for one in requirement.specifier if one.operator == ">="]
+            (bound,) = [one for one in requirement.specifier if one.operator in (">=", "==")]
             found.setdefault(name, Version(bound.version))
             assert found[name] == Version(bound.version), f"{name} has two lower bounds"
     return found
@@ -56,6 +56,16 @@ def needs(lines):
 
 def test_every_dependency_has_one_lower_bound(declared):
     assert {"numpy", "scipy", "numba", "llvmlite", "typer", "rich"} <= set(declared)
+
+
+def test_the_compiler_of_wheels_is_that_of_the_extra():
+    """Kernels compiled when a wheel is built and those compiled at first use come from the same versions, exactly."""
+    project = tomllib.loads(PROJECT.read_text())
+    pinned = {Requirement(line) for line in project["project"]["optional-dependencies"]["jit"]}
+    building = set(map(Requirement, project["build-system"]["requires"]))
+    assert {one.name for one in pinned} == {"numba", "llvmlite"}
+    assert pinned <= building
+    assert all([part.operator for part in one.specifier] == ["=="] for one in pinned)
 
 
 def test_minimums_meet_each_other(declared):

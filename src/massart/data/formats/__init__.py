@@ -51,13 +51,12 @@ _FOREIGN: Final = {
     b"\xfe\xff": "UTF-16 text: save it as UTF-8",
 }
 _NUMBER: Final = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_NUMBERS_BY_BARS: Final = re.compile(rb"%b(?:\|%b)+\s*" % (_NUMBER, _NUMBER))
+# Patterns, compiled when a file has to be looked into:
+_NUMBERS_BY_BARS: Final = rb"%b(?:\|%b)+\s*" % (_NUMBER, _NUMBER)
 # label, importance and base, then 'tag, or a tag that touches the bar; text before a tab does not count
-_VW: Final = re.compile(
-    rb"(?:[^|\t]*\t)? *(?:(?:%b +){0,3}(?:%b|'[^ |]*)? *|(?:%b +){1,3}[^ |]*)\|" % (_NUMBER, _NUMBER, _NUMBER)
-)
-_SVMLIGHT: Final = re.compile(rb"(?:%b\s+)?(?:qid:\S+\s+)*\d+:%b(?=\s|#|$)" % (_NUMBER, _NUMBER))
-_LABEL_ONLY: Final = re.compile(rb"%b\s*(?:#.*)?" % _NUMBER)
+_VW: Final = rb"(?:[^|\t]*\t)? *(?:(?:%b +){0,3}(?:%b|'[^ |]*)? *|(?:%b +){1,3}[^ |]*)\|" % (_NUMBER, _NUMBER, _NUMBER)
+_SVMLIGHT: Final = rb"(?:%b\s+)?(?:qid:\S+\s+)*\d+:%b(?=\s|#|$)" % (_NUMBER, _NUMBER)
+_LABEL_ONLY: Final = rb"%b\s*(?:#.*)?" % _NUMBER
 _LOOKED_AT: Final = 1 << 16  # bytes of the beginning, and
 _LINES: Final = 20
 
@@ -146,10 +145,10 @@ def _format_of_lines(start: bytes) -> str | None:
     for line in useful:
         if line.startswith(b"{"):
             return "jsonl"
-        if _VW.match(line) and not _NUMBERS_BY_BARS.fullmatch(line):
+        if re.match(_VW, line) and not re.fullmatch(_NUMBERS_BY_BARS, line):
             return "vw"
-        if _SVMLIGHT.match(line):
+        if re.match(_SVMLIGHT, line):
             return "svmlight"
         if any(separator in line for separator in (b",", b"\t", b";")):
             return "csv"
-    return "svmlight" if useful and all(map(_LABEL_ONLY.fullmatch, useful)) else None
+    return "svmlight" if useful and all(re.fullmatch(_LABEL_ONLY, line) for line in useful) else None

@@ -20,6 +20,7 @@ from massart.data.schema import BITS, MOST_FEATURES, Schema
 from massart.errors import InvalidParameterError
 from massart.kernels.parsing import row_errors as codes
 from massart.kernels.parsing.svmlight import parse_svmlight
+from massart.kernels.parsing.swar import count_between
 from massart.kernels.parsing.vw import parse_vw
 
 __all__ = ["TextFormat", "parse_block", "parse_codes"]
@@ -27,7 +28,7 @@ __all__ = ["TextFormat", "parse_block", "parse_codes"]
 _BLOCK = 2_000_000  # bytes: smaller ones cost more of everything but memory
 _WIDE = 1 << 20  # columns above which a model takes so much memory that blocks are smaller
 _ALL_ONE = np.empty(0)
-_BLANK = np.uint8(32)
+_BLANKS = np.uint8(0), np.uint8(32)  # and line ends
 _HEADS = (1 << 16, 1 << 18, 1 << 20)  # bytes that are looked at for labels
 _NUMBER = rb"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 _SVMLIGHT_LABEL = re.compile(rb"^[ \t]*%b(?=[ \t\r#]|$)" % _NUMBER, re.MULTILINE)
@@ -85,7 +86,7 @@ def parse_codes(
         raise ValueError("the text must end with a newline")
     most_rows = int(np.count_nonzero(text == 10)) if most_rows < 0 else most_rows
     is_vw = schema.format == "vw"
-    entries = int(np.count_nonzero(text <= _BLANK)) + 1  # every feature has a blank before it
+    entries = int(count_between(text, *_BLANKS)) + 1  # every feature has a blank before it
     data, indices = np.empty(entries), np.empty(entries, np.uint32)
     spaces = np.empty(entries if is_vw and schema.crossings else 0, np.uint8)
     y, lines = np.empty(most_rows, np.int8), np.empty(most_rows, np.int64)
@@ -120,9 +121,17 @@ def _chunk(name: str, block: Block, schema: Schema, *, tags: bool, labelled: boo
         width = int(csr[1].max()) + 1 if csr[1].size else 1
     own = None
     if tags and schema.format == "vw":
-        own = tuple(block.text[a:b].tobytes().decode("utf-8", "replace") for a, b in places)
+        own = _tags(block.text, places)
     lines += block.line
     return Chunk(csr, width, y, weight, block.end, lines, errors, spaces, schema.crossings, own, name)
+
+
+def _tags(text: NDArray[np.uint8], places: NDArray[np.int64]) -> tuple[str, ...]:
+    """The text[start:stop] of each row's place; most files have none."""
+    if (places[:, 0] == places[:, 1]).all():
+        return ("",) * len(places)
+    whole = text.tobytes()
+    return tuple(whole[start:stop].decode("utf-8", "replace") for start, stop in places.tolist())
 
 
 def _errors(name: str, block: Block, found: NDArray[np.int64], schema: Schema) -> Iterator[RowError]:

@@ -20,11 +20,12 @@ from massart.data.io.sources import Source
 from massart.data.io.stream import Stream
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels.parsing.row_errors import LONGEST_LINE
+from massart.kernels.parsing.swar import count_between
 
 __all__ = ["Block", "Spare", "blocks"]
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-_NEWLINE: Final = 10
+_NEWLINE: Final = np.uint8(10)
 _NOTHING: Final = np.empty(0, np.uint8)
 _START: Final = Position()
 _SMALLEST: Final = 4  # bytes of a portion: the byte order mark, and something after it
@@ -96,7 +97,6 @@ class _Cutter:
         self.number, self.offset, self.line = start  # of the first byte that is not yet handed out
         self.rest = _NOTHING  # bytes from there on that were read already, fewer than a portion
         self.errors: list[RowError] = []  # that wait for the next block
-        self.found = np.empty(1 << 16, np.bool_)
         self.dropping = False  # inside a line that is too long
         self.ended = False
         self.error: InvalidDataError | None = None  # waits until all that came before it is handed out
@@ -177,17 +177,11 @@ class _Cutter:
             self.line += 1
             self.errors.append(RowError(self.name, self.line, 0, f"the line is longer than {_amount(self.longest)}"))
 
-    def _line_ends(self, text: NDArray[np.uint8]) -> int:
-        """How many there are; counted in pieces that stay in the cache and need no new memory."""
-        step = self.found.size
-        pieces = (text[at : at + step] for at in range(0, text.size, step))
-        return sum(int(np.count_nonzero(np.equal(piece, _NEWLINE, out=self.found[: piece.size]))) for piece in pieces)
-
     def _block(self, text: NDArray[np.uint8], begin: int, stop: int) -> Block:
         first, before, errors = self.offset + begin, self.line, tuple(self.errors)
         self.errors.clear()
         self.offset += stop
-        self.line += self._line_ends(text)
+        self.line += int(count_between(text, _NEWLINE, _NEWLINE))
         return Block(text, first, before, Position(self.number, self.offset, self.line), errors)
 
 

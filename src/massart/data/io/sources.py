@@ -3,10 +3,8 @@
 import glob
 import io
 import os
-import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -306,7 +304,7 @@ class Seekable:
 def seekable(source: Source) -> Iterator[Seekable]:
     """Open a source for reading at any place.
 
-    >>> import gzip
+    >>> import gzip, tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".gz") as packed:
     ...     _ = packed.write(gzip.compress(b"0123456789")), packed.flush()
     ...     with seekable(Source(packed.name)) as opened:
@@ -329,6 +327,9 @@ def seekable(source: Source) -> Iterator[Seekable]:
 
 
 def _unpack(source: Source, stream: Stream) -> IO[bytes]:
+    import shutil  # noqa: PLC0415 - these two bring much along that a plain file does not need
+    import tempfile  # noqa: PLC0415
+
     file = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the source that it belongs to
     try:
         shutil.copyfileobj(stream, file, _COPY)
