@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from massart import theory
+from massart.cli.app import app
 from massart.cli.bound import Question
 from massart.cli.bound import bounds as bounds_of
-from massart.cli.main import app
 from massart.learners.pool import MARGINS, MOST_EXPERTS, NOISE_RATES
 
 

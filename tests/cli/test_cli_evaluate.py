@@ -8,7 +8,7 @@ import pytest
 from cli_cases import assert_refused
 from typer.testing import CliRunner
 
-from massart.cli.main import app
+from massart.cli.app import app
 from massart.data import Decision, write_decisions
 from massart.evaluation import evaluate
 

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from massart import Halfspace, MonotoneBandit, save
-from massart.cli.main import app
+from massart.cli.app import app
 from massart.data import Decision, write_decisions
 
 ROUNDS = 4000

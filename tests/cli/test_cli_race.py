@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from massart import arena, worlds
 from massart.arena import report
 from massart.arena.registry import LEARNERS
-from massart.cli.main import app
+from massart.cli.app import app
 from massart.cli.race import whole_number
 
 SMALL = ["race", "kink", "-l", "massart,perceptron", "--rounds", "300", "--seeds", "2"]
@@ -44,7 +44,7 @@ def never(*arguments, **options):
 
 def test_help_is_light():
     code = (
-        "import sys; from massart.cli.main import app\n"
+        "import sys; from massart.cli.app import app\n"
         "for words in (['--help'], ['race', '--help'], ['bound', '--help'], ['worlds', '--help']):\n"
         "    app(words, standalone_mode=False)\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"

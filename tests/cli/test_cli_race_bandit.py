@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from massart import arena, worlds
 from massart.arena.registry import POLICIES
-from massart.cli.main import app
+from massart.cli.app import app
 
 SMALL = ["race", "--bandit", "simpson", "-l", "monotone,uniform", "--rounds", "300", "--seeds", "2"]
 

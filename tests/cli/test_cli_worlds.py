@@ -7,7 +7,7 @@ import shlex
 from typer.testing import CliRunner
 
 from massart import worlds
-from massart.cli.main import app
+from massart.cli.app import app
 
 
 def massart(*arguments):

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import massart
 from massart.cli._command import with_flags
-from massart.cli.main import app
+from massart.cli.app import app
 
 ROOT = Path(massart.__file__).parent
 OTHERS = ("cli", "arena/registry.py", "arena/report", "learners/reference/peer_vw.py")  # command lines, options of VW

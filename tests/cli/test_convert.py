@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from massart import MassartClassifier, save
-from massart.cli.main import app
+from massart.cli.app import app
 from massart.data import read
 
 ROWS = "1 1:0.5 3:2\n-1 2:1\n1 1:0.25\n-1 3:1e-7\n"

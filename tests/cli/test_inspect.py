@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from massart import MassartClassifier, MonotoneBandit, MonotoneRanker, load, save
 from massart.cli import inspect as command
+from massart.cli.app import app
 from massart.cli.inspect_page import inspect_model, shown
-from massart.cli.main import app
 from massart.data.feature_names import find_names
 from massart.data.hashing import name_hash
 from massart.data.schema import Schema

@@ -11,7 +11,7 @@ from cli_cases import write_rows
 from typer.testing import CliRunner
 
 from massart import MassartClassifier, load, save
-from massart.cli.main import app
+from massart.cli.app import app
 
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(200, 4)), 3)

@@ -17,7 +17,7 @@ import pytest
 import zstandard
 from typer.testing import CliRunner
 
-from massart.cli.main import app
+from massart.cli.app import app
 from massart.data.hashing import name_hash
 from massart.models.opening import open_model
 

@@ -9,7 +9,7 @@ from cli_cases import assert_refused, write_rows
 from typer.testing import CliRunner
 
 from massart import load
-from massart.cli.main import app
+from massart.cli.app import app
 from massart.cli.progress import HEADER, Pace
 from massart.errors import InvalidParameterError
 

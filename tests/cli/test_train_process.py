@@ -169,8 +169,9 @@ def test_a_second_signal_ends_at_once(tmp_path):
 
 def test_stopped_before_the_first_row(tmp_path):
     with start("-", "-f", tmp_path / "m", stdin=subprocess.PIPE) as process:
-        # By the time it loads its compiler it listens to signals, and then it waits for the pipe.
-        wait_for(lambda: "llvmlite" in Path(f"/proc/{process.pid}/maps").read_text(), process)
+        # By the time it loads kernels, or their compiler, it listens to signals, and then it waits for the pipe.
+        maps = Path(f"/proc/{process.pid}/maps")
+        wait_for(lambda: re.search("llvmlite|kernels/built", maps.read_text()), process)
         process.send_signal(signal.SIGINT)
         words = process.stderr.read()
     assert process.returncode == 130
@@ -264,7 +265,8 @@ def test_a_full_disk_leaves_nothing_half_written(rows, tmp_path, options):
     assert (tmp_path / "m").read_bytes() == b"the old model"
 
 
-def test_on_a_terminal_progress_is_redrawn_in_place(rows, tmp_path):
+def test_on_a_terminal_progress_is_redrawn_in_place(tmp_path):
+    rows = write_rows(tmp_path / "rows.svm", 150)  # learned for longer than it takes to draw
     leader, follower = pty.openpty()
     shown = b""
     with processes.start(
@@ -292,7 +294,7 @@ def test_on_a_terminal_progress_is_redrawn_in_place(rows, tmp_path):
 def test_nothing_heavy_is_imported(rows):
     script = (
         "import sys; sys.argv = ['massart', 'train', sys.argv[1], '--quiet']\n"
-        "from massart.cli.main import app\n"
+        "from massart.cli.app import app\n"
         "try: app()\n"
         "except SystemExit: pass\n"
         "heavy = ('sklearn', 'pandas', 'pyarrow', 'scipy.sparse', 'scipy.linalg')\n"
@@ -318,7 +320,7 @@ def test_commands_run_where_there_is_no_module_resource(tmp_path, last):
         "sys.modules['resource'] = None\n"
         "from massart.training import summary\n"
         f"summary.STATUS = {last!r} or summary.STATUS\n"
-        "from massart.cli.main import app\n"
+        "from massart.cli.app import app\n"
         "for words in ('train a.svm -f m', 'predict m a.svm', 'convert a.svm b.csv'):\n"
         "    app(words.split(), standalone_mode=False)\n"
     )

@@ -16,7 +16,7 @@ X = rng.normal(size=(200, 6)); y = np.sign(X[:, 0]); wide = sp.random_array((200
 """
 COMMAND = """
 import contextlib, io, sys
-from massart.cli.main import app
+from massart.cli.app import app
 def massart(line):
     try:
         app(line.split(), standalone_mode=False)
@@ -93,8 +93,8 @@ for options in ({}, {"gap": .2, "margin": .2}, {"gap": .2, "margin": .2, "update
     save(bandit, "b.massart"); load("b.massart").choose(contexts)
 ranker = MonotoneRanker()
 ranker.learn(contexts, [0, 1, 0, 1, 1]); ranker.predict_ranking(contexts); ranker.choose(contexts)
-line = '{"arm": %d, "reward": %g, "probability": 0.5, "contexts": [[1, 0, 0, 0, 0, 0], [0, %d, 0, 0, 0, 0]]}'
-Path("log.jsonl").write_text("\\n".join(line % (i % 2, i % 3 / 2, i % 4) for i in range(40)) + "\\n")
+line = '{"arm": %d, "reward": %g, "probability": 0.5, "contexts": [[1, 0, 0, 0, 0, 0], [0, %g, 0, 0, 0, 0]]}'
+Path("log.jsonl").write_text("\\n".join(line % (i % 2, i % 3 / 2, i % 4 / 4) for i in range(40)) + "\\n")
 massart("evaluate log.jsonl --quiet"); massart("evaluate log.jsonl --policy b.massart --quiet")
 """,
     "race": COMMAND + 'massart("race hunted-minority kink two-phases --rounds 60 --seeds 1 --quiet --json")',
@@ -108,7 +108,12 @@ assert c.compiled().kernels == 0, f"{c.compiled().kernels} kernels had to be com
 
 def run(command, folder, **environment):
     return processes.run(
-        command, env=os.environ | environment, cwd=folder, capture_output=True, text=True, timeout=LONG
+        command,
+        env=os.environ | {"MASSART_JIT": "1"} | environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=LONG,
     )
 
 

@@ -18,7 +18,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from massart import MonotoneBandit, MonotoneRanker, save
-from massart.cli.main import app
+from massart.cli.app import app
 
 HERE = Path(__file__).parent
 RACES = {

@@ -2,13 +2,14 @@
 
 import json as json_format
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
-import typer
-
 from massart.cli._command import plain_console, reporting
+from massart.cli.parameters import Option
+from massart.cli.process import Outlet
 from massart.errors import InvalidParameterError
 
 _FULL_WIDTH = 105  # of a terminal that has room for every column
@@ -45,27 +46,27 @@ class Question:
 
 
 def bound(
-    noise_rate: Annotated[float, typer.Option(help="Largest probability with which a label is false, below 1/2.")],
+    noise_rate: Annotated[float, Option(help="Largest probability with which a label is false, below 1/2.")],
     margin: Annotated[
         float,
-        typer.Option(help="Least distance of a row from the boundary, in lengths of the row: |w.x| >= margin |x|."),
+        Option(help="Least distance of a row from the boundary, in lengths of the row: |w.x| >= margin |x|."),
     ],
-    rounds: Annotated[float, typer.Option(help="How many rounds; 1e6 is understood.")] = 1e6,
+    rounds: Annotated[float, Option(help="How many rounds; 1e6 is understood.")] = 1e6,
     row_length: Annotated[
         float | None,
-        typer.Option(
+        Option(
             help="Length of the shortest row. A learner with an intercept works on (x, 1) scaled to norm 1, where the "
             "margin is smaller; without this option the margin is taken to be that of the rows it works on."
         ),
     ] = None,
     intercept_scaling: Annotated[
-        float, typer.Option(help="The constant that the learner puts beside x; counts with --row-length.")
+        float, Option(help="The constant that the learner puts beside x; counts with --row-length.")
     ] = 1.0,
     within: Annotated[
-        float, typer.Option(help="How near the noise rate the bound shall come, in mistakes per round.")
+        float, Option(help="How near the noise rate the bound shall come, in mistakes per round.")
     ] = 0.05,
-    confidence: Annotated[float, typer.Option(help="Of the bound that holds with high probability.")] = 0.99,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    confidence: Annotated[float, Option(help="Of the bound that holds with high probability.")] = 0.99,
+    json: Annotated[bool, Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Compare the mistake bounds of the learners, and from how many rounds on each of them says anything.
 
@@ -80,7 +81,7 @@ def bound(
         asked = Question(noise_rate, margin, rounds, with_constant, within, confidence)
         lines = _lines(asked)
         if json:
-            typer.echo(json_format.dumps([_finite(line) for line in lines], indent=2, allow_nan=False))
+            Outlet(sys.stdout).say(json_format.dumps([_finite(line) for line in lines], indent=2, allow_nan=False))
         else:
             _print(asked, lines)
 

@@ -3,10 +3,9 @@
 import sys
 from typing import Annotated, Any
 
-import typer
-
 from massart.cli import reading_options as options
 from massart.cli._command import reporting
+from massart.cli.parameters import Argument, Option
 from massart.cli.process import Outlet, Stop
 from massart.errors import InvalidParameterError, counted
 
@@ -16,18 +15,16 @@ _NAME = "massart convert"
 def convert(
     paths: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="IN... OUT",
             help="Files, folders, patterns, or - for standard input; last, the file to write, or - for standard "
             "output. Or a model file, and a .json, .npz or .onnx file.",
         ),
     ],
-    read_as: Annotated[str, typer.Option("--from", help=f"What is read: auto, {options.FORMATS}.")] = "auto",
+    read_as: Annotated[str, Option("--from", help=f"What is read: auto, {options.FORMATS}.")] = "auto",
     to: Annotated[
         str,
-        typer.Option(
-            "--to", help=f"What is written: auto (by the name), {options.FORMATS}; a model: json, npz or onnx."
-        ),
+        Option("--to", help=f"What is written: auto (by the name), {options.FORMATS}; a model: json, npz or onnx."),
     ] = "auto",
     label: options.Label = None,
     labels: options.Labels = None,
@@ -40,15 +37,13 @@ def convert(
     features: options.Features = None,
     quadratic: options.Quadratic = None,
     cubic: options.Cubic = None,
-    unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Rows need no label.")] = False,
+    unlabelled: Annotated[bool, Option("--unlabelled", help="Rows need no label.")] = False,
     importances: Annotated[
-        bool, typer.Option("--importances", help="Write a column of importances even if the first rows have none.")
+        bool, Option("--importances", help="Write a column of importances even if the first rows have none.")
     ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at the first malformed row and write nothing.")
-    ] = False,
-    threads: Annotated[int, typer.Option(min=1, help="That read and parse.")] = 2,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    strict: Annotated[bool, Option("--strict", help="Stop at the first malformed row and write nothing.")] = False,
+    threads: Annotated[int, Option(min=1, help="That read and parse.")] = 2,
+    quiet: Annotated[bool, Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
     r"""Write data in another format, or a model as JSON, scikit-learn coefficients (.npz) or ONNX.
 

@@ -1,6 +1,5 @@
-"""`massart doctor`: what is installed, where compiled kernels are kept, what the machine has, and what is wrong."""
+"""`massart doctor`: what is installed, where kernels come from, what the machine has, and what is wrong."""
 
-import importlib.metadata
 import importlib.util
 import json as json_format
 import os
@@ -13,8 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "joblib", "numba", "llvmlite", "typer", "rich")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "joblib", "typer", "rich")
 _EXTRAS = {
+    "numba": "jit",
+    "llvmlite": "jit",
     "pyarrow": "files",
     "zstandard": "files",
     "onnx": "onnx",
@@ -23,13 +24,14 @@ _EXTRAS = {
     "vowpalwabbit": "bench",
 }
 _ROOM = 50  # megabytes: all kernels take about 15
-_SHOWN_FEATURES = ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
+_SHOWN_FEATURES = ("sse4_2", "avx", "avx2", "bmi2", "fma", "avx512f", "asimd", "sve")  # the names of Linux
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False) -> None:
     """Look at the installation: versions, compiled kernels, processor, memory, disk; exit code 1 if something is wrong.
 
-    Nothing is compiled: families of kernels that are not compiled yet are named, and massart warmup compiles them.
+    Nothing is compiled: where kernels did not come with the package, families of them that are not compiled yet are
+    named, and massart warmup compiles them.
 
     [bold]Example[/bold]
 
@@ -50,6 +52,7 @@ def _examine() -> tuple[dict[str, Any], list[str]]:
     return {
         "versions": _versions(),
         "extras": {name: _version(name) for name in _EXTRAS},
+        "source": _source(problems),
         "cache": _cache(problems),
         "kernels": _kernels(problems),
         "machine": _machine(),
@@ -58,9 +61,11 @@ def _examine() -> tuple[dict[str, Any], list[str]]:
 
 
 def _version(package: str) -> str | None:
+    from importlib import metadata
+
     try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
         return None
 
 
@@ -73,10 +78,29 @@ def _versions() -> dict[str, str | None]:
     return {"massart": __version__, "Python": python, **{name: _version(name) for name in _PACKAGES}}
 
 
+def _source(problems: list[str]) -> str:
+    """Where kernels come from."""
+    from massart.kernels import compiling
+
+    if compiling.BUILT is not None:
+        return f"compiled when the package was built, for {compiling.level()}"
+    if compiling.MISSING:
+        problems.append(
+            f"kernels cannot run: they were not compiled when the package was built ({compiling.WHY_NOT_BUILT}), and "
+            'Numba is not installed: pip install "massart[jit]"'
+        )
+        return "missing"
+    return f"compiled by Numba at first use ({compiling.WHY_NOT_BUILT})"
+
+
 def _cache(problems: list[str]) -> list[dict[str, Any]]:
-    """The folders for compiled kernels, in the order in which they are looked through."""
+    """The folders for kernels compiled at first use, in the order in which they are looked through."""
+    from massart.kernels import compiling
+
+    if compiling.BUILT is not None or compiling.MISSING:
+        return []
     from massart.kernels.cache_folders import folders
-    from massart.kernels.compiling import is_current, keeping
+    from massart.kernels.jit import is_current, keeping
 
     keeper, why = keeping()
     if keeper is None:
@@ -127,19 +151,19 @@ def _kernels(problems: list[str]) -> dict[str, str]:
     import logging
 
     from massart.cli.kernel_uses import FAMILIES, run
-    from massart.kernels.compiling import NotCompiledError, only_kept
+    from massart.kernels import compiling
 
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+    if compiling.MISSING:
+        return {}
+    if compiling.BUILT is None and os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         problems.append("NUMBA_DISABLE_JIT is set: nothing is compiled, and all is far slower; unset it")
         return {}
     states = {}
     logging.getLogger("massart").disabled = True  # what is wrong with the folders is told elsewhere
     for family in FAMILIES:
-        with tempfile.TemporaryDirectory() as folder, only_kept() as missing:
+        with tempfile.TemporaryDirectory() as folder, compiling.nothing_compiled() as missing:
             try:
                 run(family, Path(folder))
-            except NotCompiledError:
-                pass
             except Exception as error:
                 if not missing:
                     problems.append(f"kernels of the family {family} do not run ({error}): install massart again")
@@ -149,15 +173,11 @@ def _kernels(problems: list[str]) -> dict[str, str]:
 
 
 def _machine() -> dict[str, Any]:
-    from llvmlite import binding
-
-    features = binding.get_host_cpu_features()
     cores = os.cpu_count() or 1
     memory, limit = _memory(), _memory_limit()
     return {
         "processor": _processor(),
-        "llvm_name": binding.get_host_cpu_name(),
-        "features": [name for name in _SHOWN_FEATURES if features.get(name)],
+        "features": _features(),
         "cores": cores,
         "usable_cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores,
         "memory_megabytes": memory,
@@ -175,6 +195,16 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def _features() -> list[str]:
+    """Those vector instructions of the processor that kernels may use, where the system names them."""
+    info = Path("/proc/cpuinfo")
+    if not info.exists():
+        return []
+    lines = info.read_text(errors="replace").splitlines()
+    words = next((line.split() for line in lines if line.startswith(("flags", "Features"))), [])
+    return [name for name in _SHOWN_FEATURES if name in words]
 
 
 def _memory() -> int | None:
@@ -222,10 +252,11 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     lines = [(name, versions[name]) for name in ("massart", "Python")]
     lines.append(("packages", _named({name: versions[name] for name in _PACKAGES})))
     lines.append(("extras", _named(extras) + (f": pip install 'massart[{','.join(missing)}]'" if missing else "")))
+    lines.append(("kernels", found["source"]))
     lines += [("cache", f"{state['folder']}: {_use(state)}") for state in found["cache"]]
     waiting = [family for family, state in found["kernels"].items() if state != "compiled"]
     ready = [family for family in found["kernels"] if family not in waiting]
-    lines.append(("compiled", ", ".join(ready) or "nothing yet"))
+    lines.append(("compiled", ", ".join(ready) or "nothing"))
     if waiting:
         lines.append(("not yet", f"{', '.join(waiting)}: compiled when first used, or by massart warmup"))
     features, limit = ", ".join(machine["features"]), machine["memory_limit_megabytes"]
@@ -234,7 +265,7 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         *lines,
         (
             "processor",
-            f"{machine['processor']}, to LLVM {machine['llvm_name']}: {features or 'no vector instructions'}",
+            machine["processor"] + (f": {features}" if features else ""),
         ),
         ("cores", f"{machine['usable_cores']} of {machine['cores']}{threads}"),
         ("memory", f"{machine['memory_megabytes'] or 0:,} MB" + (f", of which {limit:,} may be used" if limit else "")),

@@ -1,12 +1,13 @@
 """`massart evaluate`: what a policy would have earned, from a log of what another one did."""
 
 import json as json_format
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from massart.cli._command import escaped, plain_console, reporting, with_flags
+from massart.cli.parameters import Argument, Option
+from massart.cli.process import Outlet
 from massart.errors import InvalidParameterError, counted
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def evaluate(
     logs: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="LOG...",
             help="The log: files, folders, patterns, or - for standard input; VW --cb_adf text, dsjson, JSON lines, "
             "CSV or Parquet. Plain, gzip, zstd or bz2.",
@@ -24,37 +25,37 @@ def evaluate(
     ],
     log_format: Annotated[
         str,
-        typer.Option("--format", help="auto, vw, dsjson, jsonl, csv or parquet. VW's costs are negative rewards."),
+        Option("--format", help="auto, vw, dsjson, jsonl, csv or parquet. VW's costs are negative rewards."),
     ] = "auto",
     policy: Annotated[
         str,
-        typer.Option(
+        Option(
             help="uniform, first (arm 0), logged (who wrote the log), target (a field of the log), or the file of a "
             "bandit that massart.save wrote."
         ),
     ] = "uniform",
     estimator: Annotated[
-        str, typer.Option(help="all, or some of ips, snips, dm, dr, switch-dr with commas between.")
+        str, Option(help="all, or some of ips, snips, dm, dr, switch-dr with commas between.")
     ] = "all",
     interval: Annotated[
-        str, typer.Option(help="all, or some of normal, bootstrap, bernstein, sequence with commas between.")
+        str, Option(help="all, or some of normal, bootstrap, bernstein, sequence with commas between.")
     ] = "all",
-    confidence: Annotated[float, typer.Option(help="Of every interval.")] = 0.95,
+    confidence: Annotated[float, Option(help="Of every interval.")] = 0.95,
     reward_range: Annotated[
         tuple[float, float] | None,
-        typer.Option(
+        Option(
             help="Least and greatest possible reward, for bernstein and sequence; 0 1 if all rewards fit.",
             show_default=False,
         ),
     ] = None,
     max_weight: Annotated[
         float | None,
-        typer.Option(help="Clips weights for bernstein; found from a tenth of the log if missing.", show_default=False),
+        Option(help="Clips weights for bernstein; found from a tenth of the log if missing.", show_default=False),
     ] = None,
-    switch_threshold: Annotated[float, typer.Option(help="Weight above which switch-dr trusts its model.")] = 10.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of the folds and the bootstrap.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes on stderr; warnings stay.")] = False,
+    switch_threshold: Annotated[float, Option(help="Weight above which switch-dr trusts its model.")] = 10.0,
+    seed: Annotated[int, Option(min=0, help="Of the folds and the bootstrap.")] = 0,
+    json: Annotated[bool, Option("--json", help="Print JSON instead of a table.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="No notes on stderr; warnings stay.")] = False,
 ) -> None:
     """Estimate what a policy would earn per decision from a log of decisions and their propensities.
 
@@ -79,14 +80,15 @@ def evaluate(
             seed=seed,
         )
         if json:
-            typer.echo(json_format.dumps(found.as_dict(), indent=2, allow_nan=False))
+            Outlet(sys.stdout).say(json_format.dumps(found.as_dict(), indent=2, allow_nan=False))
         else:
             _print(found)
+        err = Outlet(sys.stderr, careless=True)
         for words in found.warnings:
-            typer.echo(f"warning: {with_flags(escaped(words))}", err=True)
+            err.say(f"warning: {with_flags(escaped(words))}")
         if not quiet:
             for words in found.notes:
-                typer.echo(f"note: {with_flags(escaped(words))}", err=True)
+                err.say(f"note: {with_flags(escaped(words))}")
 
 
 def _opened(policy: str) -> Any:

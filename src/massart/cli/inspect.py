@@ -5,24 +5,23 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from massart.cli._command import plain_console, reporting
+from massart.cli.parameters import Argument, Option
 from massart.cli.process import Outlet
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(help="The model file, or a checkpoint.")],
-    top: Annotated[int, typer.Option(min=0, help="So many of the heaviest features.")] = 10,
+    model: Annotated[Path, Argument(help="The model file, or a checkpoint.")],
+    top: Annotated[int, Option(min=0, help="So many of the heaviest features.")] = 10,
     names: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="DATA",
             help="Where names were hashed: look through this data, at most 200,000 rows, for names of the heaviest.",
             show_default=False,
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+    json: Annotated[bool, Option("--json", help="Print JSON instead.")] = False,
 ) -> None:
     """Show what a model is, how it was trained, its mistake bound and its heaviest features.
 

@@ -41,8 +41,11 @@ def _arrays(width: int) -> Iterator[Any]:
 
 
 def learn_arrays(folder: Path) -> None:
-    """MassartClassifier with default settings, few and many features, two classes and three."""
+    """MassartClassifier with default settings, few, many and millions of features, two classes and three."""
+    from scipy import sparse
+
     from massart.learners.classifier import MassartClassifier
+    from massart.learners.columns import MANY_COLUMNS
     from massart.models.opening import load
     from massart.models.saving import save
 
@@ -52,6 +55,10 @@ def learn_arrays(folder: Path) -> None:
             classifier = MassartClassifier(random_state=0).partial_fit(X, _labels(), classes=[-1, 1])
             classifier.learn_predict(X, _labels())
             classifier.certificate()
+            if sparse.issparse(X):
+                X.resize(_ROWS, MANY_COLUMNS + 1)
+                wide = MassartClassifier(random_state=0).partial_fit(X, _labels(), classes=[-1, 1])
+                wide.partial_fit(X, _labels(), sample_weight=np.ones(_ROWS))
     X = _dense(4)
     MassartClassifier(random_state=0).fit(X, np.arange(_ROWS) % 3).predict(X)
     MassartClassifier(horizon=10.0, random_state=0).fit(X, _labels()).predict(X)

@@ -1,79 +1,73 @@
 """The `massart` command: each subcommand is a thin function that parses, makes one call and prints.
 
-Only Typer is imported here. A command's own imports wait inside the command, so `massart --help` stays instant.
+The module of the command that is called is loaded, and of that only what it uses: a command's own imports wait inside
+of it, and Typer waits until somebody asks for help or a command line is not ordinary.
 """
 
 import errno
 import gc
 import os
 import sys
-from typing import Annotated, NoReturn
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import NoReturn
 
-import typer
-from typer.core import TyperArgument
-
-from massart import __version__
 from massart.cli._command import FAILED, FAILURES, failure, open_streams
-from massart.cli.bound import bound
-from massart.cli.convert import convert
-from massart.cli.doctor import doctor
-from massart.cli.evaluate import evaluate
-from massart.cli.inspect import inspect
-from massart.cli.predict import predict
+from massart.cli.parameters import understood
 from massart.cli.process import Outlet, with_log
-from massart.cli.race import race
-from massart.cli.train import train
-from massart.cli.warmup import warmup
-from massart.cli.worlds import worlds
 
-# Typer shows the Python type of an argument, as in <list[str]>; its name and its text say enough.
-TyperArgument.display_type_rich = lambda self, ctx: None  # type: ignore[method-assign]
-app = typer.Typer(
-    name="massart",
-    help="Online linear classification with a mistake bound when labels are wrong unevenly.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for command in (train, predict, inspect, convert, race, worlds, bound, evaluate, doctor, warmup):
-    app.command()(with_log(command))
+__all__ = ["COMMANDS", "call", "command_named", "run"]
+
+# Each is a module of this package with a function of the same name; help lists them in this order.
+COMMANDS = ("train", "predict", "inspect", "convert", "race", "worlds", "bound", "evaluate", "doctor", "warmup")
 
 
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"massart {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Online linear classification with a mistake bound when labels are wrong unevenly."""
+def command_named(name: str) -> Callable[..., None]:
+    """The function of a command."""
+    found: Callable[..., None] = getattr(import_module(f"massart.cli.{name}"), name)
+    return found
 
 
 def run() -> NoReturn:
-    """Run a command and end the process at once: to take Numba and LLVM apart takes longer than a small training.
+    """Run a command and end the process at once: to take apart what was loaded takes as long as a small training.
 
     Not so if joblib was loaded, which has processes and folders to clear away.
     """
     open_streams()
-    gc.set_threshold(100_000, 50, 100)  # Numba makes many objects when it is imported, and none of them is garbage
+    gc.set_threshold(100_000, 50, 100)  # imports make many objects, and none of them is garbage
+    code: str | int | None = 0
     try:
-        app()
-        code: str | int | None = 0
+        call(sys.argv[1:])
     except SystemExit as end:
         code = end.code
+    except BrokenPipeError:
+        Outlet(sys.stdout).silence()
+        code = 1
     except FAILURES as error:
         Outlet(sys.stderr, careless=True).say(f"massart: {failure(error)}")
         code = FAILED
+    except KeyboardInterrupt:
+        code = 128 + 2
     code = _flushed(code)
     if isinstance(code, str) or "joblib" in sys.modules:
         sys.exit(code)
     os._exit(code or 0)
+
+
+def call(words: Sequence[str]) -> None:
+    """Call a command: at once if the command line is an ordinary one, else by Typer.
+
+    On Windows Typer expands patterns, and shells that complete a line ask by a variable of the environment.
+    """
+    if words and words[0] in COMMANDS and os.name != "nt" and "_MASSART_COMPLETE" not in os.environ:
+        command = command_named(words[0])
+        options = understood(command, words[1:])
+        if options is not None:
+            return with_log(command)(**options)
+    from massart.cli.app import app
+
+    app()
+    return None
 
 
 def _flushed(code: str | int | None) -> str | int | None:

@@ -4,9 +4,8 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from massart.cli._command import reporting
+from massart.cli.parameters import Argument, Option
 from massart.cli.process import Outlet, quick_start
 from massart.errors import MassartError
 
@@ -14,24 +13,24 @@ _NAME = "massart predict"
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="The model file.")],
+    model: Annotated[Path, Argument(help="The model file.")],
     data: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             help="Files, folders, patterns, or - for standard input, which is also taken when rows are piped in.",
             show_default=False,
         ),
     ] = None,
-    scores: Annotated[bool, typer.Option("--scores", help="Write w.x + c instead of labels.")] = False,
+    scores: Annotated[bool, Option("--scores", help="Write w.x + c instead of labels.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="OUT", help="Write here instead of to standard output.")
+        Path | None, Option("--out", "-o", metavar="OUT", help="Write here instead of to standard output.")
     ] = None,
     data_format: Annotated[
-        str | None, typer.Option("--format", help="That of the data, if it is not the one the model learned from.")
+        str | None, Option("--format", help="That of the data, if it is not the one the model learned from.")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed row.")] = False,
-    threads: Annotated[int, typer.Option(min=1, help="That read and parse.")] = 2,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    strict: Annotated[bool, Option("--strict", help="Stop at the first malformed row.")] = False,
+    threads: Annotated[int, Option(min=1, help="That read and parse.")] = 2,
+    quiet: Annotated[bool, Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
     r"""Predict the label of every row: one line each, an empty one for a row that cannot be read.
 

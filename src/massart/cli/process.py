@@ -12,8 +12,6 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TextIO
 
-import typer
-
 from massart.errors import MassartError
 
 if TYPE_CHECKING:
@@ -23,6 +21,7 @@ __all__ = ["Outlet", "Stop", "leave", "quick_start", "with_log"]
 
 _SIGNALS = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
 _LOOKED_FOR = ("scipy.linalg.cython_blas", "coverage")
+_BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of mallopt's parameters in glibc
 
 
@@ -73,7 +72,7 @@ def leave(code: int) -> NoReturn:
             with contextlib.suppress(OSError):
                 stream.flush()
         os._exit(code)
-    raise typer.Exit(code)
+    raise SystemExit(code)
 
 
 class Stop:
@@ -130,27 +129,41 @@ def _leave_now(number: int) -> NoReturn:
 
 
 def quick_start() -> None:
-    """Prepare for kernels; to be called before Numba is imported.
+    """Load NumPy and the kernels, without what they need not load; to be called before anything else loads them.
 
     >>> quick_start()
     >>> [sys.modules.get(name, "not there") is not None for name in _LOOKED_FOR]
     [True, True]
     """
     _keep_freed_memory()
-    if "numba" not in sys.modules:
-        _import_numba_alone()
+    _import_numpy_with_one_thread()
+    _import_kernels_alone()
 
 
-def _import_numba_alone() -> None:
-    """Load Numba without SciPy's linear algebra and coverage.py, which it looks for without need.
+def _import_numpy_with_one_thread() -> None:
+    """Load NumPy without the threads of OpenBLAS: new ones wait for work in a loop, on the cores that parse rows.
 
-    No kernel here uses them, and to import them takes a third of the time that a small training takes in all.
+    No command that calls this multiplies matrices. Processes that it may start find the environment as it was.
+    """
+    if "numpy" not in sys.modules and _BLAS_THREADS not in os.environ:
+        os.environ[_BLAS_THREADS] = "1"
+        try:
+            importlib.import_module("numpy")
+        finally:
+            del os.environ[_BLAS_THREADS]
+
+
+def _import_kernels_alone() -> None:
+    """Load what runs kernels; if that is Numba, without SciPy's linear algebra and coverage.py.
+
+    Numba looks for them without need. No kernel here uses them, and to import them takes as long as a small training.
     """
     absent = [name for name in _LOOKED_FOR if name not in sys.modules]
     for name in absent:
         sys.modules[name] = None  # type: ignore[assignment]  # what is None cannot be imported
     try:
-        with contextlib.suppress(ImportError):
+        importlib.import_module("massart.kernels.compiling")
+        if sys.modules.get("numba") is not None:
             importlib.import_module("numba.np.arraymath")
     finally:
         for name in absent:

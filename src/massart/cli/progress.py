@@ -6,7 +6,6 @@ A line of the table comes whenever the number of rows has doubled, or every so m
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,8 +29,7 @@ HEADER = (
 _SHOWN = 10  # row errors that are shown one by one
 
 
-@dataclass(frozen=True)
-class Pace:
+class Pace(NamedTuple):
     """When a line is due: each time the sum of importances has grown by `step`, or `factor` times.
 
     >>> Pace.parse("1000"), Pace.parse("1.5")

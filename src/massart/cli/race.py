@@ -1,13 +1,14 @@
 """`massart race`: learners in worlds; a live table while it runs, a table, a page, a figure or rows at the end."""
 
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
 from massart.cli._command import plain_console, reporting
+from massart.cli.parameters import Argument, Option
+from massart.cli.process import Outlet, leave
 from massart.errors import InvalidParameterError, needs
 from massart.files import OutputLock, check_place
 
@@ -32,23 +33,23 @@ def whole_number(text: str) -> int:
             return int(number)
     except (ValueError, OverflowError):
         pass
-    raise typer.BadParameter(f"{text!r} is not a whole number, as 20000 or 1e6 are")
+    from typer import BadParameter
+
+    raise BadParameter(f"{text!r} is not a whole number, as 20000 or 1e6 are")
 
 
 def race(
     world: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             help="Worlds by name; if none is named, all of them, or three with --bandit.",
             show_default=False,
         ),
     ] = None,
-    bandit: Annotated[
-        bool, typer.Option("--bandit", help="Race bandit policies in worlds with arms and rewards.")
-    ] = False,
+    bandit: Annotated[bool, Option("--bandit", help="Race bandit policies in worlds with arms and rewards.")] = False,
     learner: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--learner",
             "-l",
             metavar="NAME",
@@ -57,11 +58,11 @@ def race(
         ),
     ] = None,
     rounds: Annotated[
-        int, typer.Option(parser=whole_number, metavar="N", help="Rounds of each race; 1e6 is understood.")
+        int, Option(parser=whole_number, metavar="N", help="Rounds of each race; 1e6 is understood.")
     ] = 20_000,
     seeds: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
             help="Each world is raced with the seeds 0, 1, ..., SEEDS - 1. \\[default: 5, with --bandit 3]",
             show_default=False,
@@ -69,21 +70,21 @@ def race(
     ] = None,
     peer_seeds: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
             help="How many of the seeds other packages' learners get: some are slow. All by default, with --bandit 1.",
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes; -1 for one per core. The numbers stay the same.")] = 1,
-    report: Annotated[Path | None, typer.Option(help="Write a page (.html) that opens without a network.")] = None,
-    figure: Annotated[Path | None, typer.Option(help="Draw the curves to a .png, .svg or .pdf file.")] = None,
-    rows: Annotated[Path | None, typer.Option(help="Write every row to a .json, .jsonl or .parquet file.")] = None,
+    jobs: Annotated[int, Option(help="Processes; -1 for one per core. The numbers stay the same.")] = 1,
+    report: Annotated[Path | None, Option(help="Write a page (.html) that opens without a network.")] = None,
+    figure: Annotated[Path | None, Option(help="Draw the curves to a .png, .svg or .pdf file.")] = None,
+    rows: Annotated[Path | None, Option(help="Write every row to a .json, .jsonl or .parquet file.")] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(help="A journal of finished runs: a race that is started again with it runs only the rest."),
+        Option(help="A journal of finished runs: a race that is started again with it runs only the rest."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON instead of a table.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors while it runs.")] = False,
+    json: Annotated[bool, Option("--json", help="Print the rows as JSON instead of a table.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Print nothing but errors while it runs.")] = False,
 ) -> None:
     """Race learners in worlds with noisy labels, and see who stays below the bound.
 
@@ -106,9 +107,9 @@ def race(
         done = _run(plan, quiet)
         _show(done, plan, outputs, json, quiet)
         if done.interrupted:
-            raise typer.Exit(130)
+            leave(130)
         if any(row["error"] for row in done.rows):
-            raise typer.Exit(1)
+            leave(1)
 
 
 class _Plan(NamedTuple):
@@ -234,7 +235,7 @@ def _show(done: _Done, plan: _Plan, outputs: _Outputs, json: bool, quiet: bool) 
 
     def say(words: str) -> None:
         if not quiet:
-            typer.echo(words, err=True)
+            Outlet(sys.stderr, careless=True).say(words)
 
     if done.interrupted:
         say(done.interrupted)
@@ -245,7 +246,7 @@ def _show(done: _Done, plan: _Plan, outputs: _Outputs, json: bool, quiet: bool) 
     note = f"This race was {done.interrupted}; the page shows what was done by then." if done.interrupted else None
     written = outputs.write(done.rows, command, note)
     if json:
-        typer.echo(rows_as_json(done.rows))
+        Outlet(sys.stdout).say(rows_as_json(done.rows))
     else:
         race, console = summarise(done.rows), plain_console()
         for table in tables(race):

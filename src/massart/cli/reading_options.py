@@ -3,50 +3,47 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import typer
-
+from massart.cli.parameters import Option
 from massart.errors import InvalidParameterError
 
 FORMATS = "svmlight, vw, csv, jsonl, parquet, arrow or npy"
 
 Label = Annotated[
     str | None,
-    typer.Option(help="The label's column of a table: a name, or a number from 1 (-1: the last).", metavar="COL"),
+    Option(help="The label's column of a table: a name, or a number from 1 (-1: the last).", metavar="COL"),
 ]
 Labels = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="NEG,POS",
         help="The two labels, the negative one first.  \\[default: -1 or 0, and 1; or the two in the first rows]",
         show_default=False,
     ),
 ]
-Weight = Annotated[str | None, typer.Option(metavar="COL", help="The column of importances of a table.")]
+Weight = Annotated[str | None, Option(metavar="COL", help="The column of importances of a table.")]
 Ignore = Annotated[
-    list[str] | None, typer.Option(metavar="COL", help="A column of a table to leave out; several with commas.")
+    list[str] | None, Option(metavar="COL", help="A column of a table to leave out; several with commas.")
 ]
 Categorical = Annotated[
-    list[str] | None, typer.Option(metavar="COL", help="A column whose numbers are names; several with commas.")
+    list[str] | None, Option(metavar="COL", help="A column whose numbers are names; several with commas.")
 ]
 Number = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="COL",
         help="A column of CSV that holds numbers with a currency, thousands or percent sign; several with commas.",
     ),
 ]
-Decimal = Annotated[str | None, typer.Option(metavar=".|,", help="The decimal sign of CSV.  \\[default: .]")]
+Decimal = Annotated[str | None, Option(metavar=".|,", help="The decimal sign of CSV.  \\[default: .]")]
 Bits = Annotated[
-    int | None, typer.Option("--bits", "-b", help="Hash features to 2**BITS columns; 18 where hashing is needed.")
+    int | None, Option("--bits", "-b", help="Hash features to 2**BITS columns; 18 where hashing is needed.")
 ]
-Features = Annotated[
-    int | None, typer.Option(help="How many columns there are, if svmlight should not have to find out.")
-]
+Features = Annotated[int | None, Option(help="How many columns there are, if svmlight should not have to find out.")]
 Quadratic = Annotated[
     list[str] | None,
-    typer.Option("--quadratic", "-q", metavar="AB", help="Multiply the features of namespaces A... and B..."),
+    Option("--quadratic", "-q", metavar="AB", help="Multiply the features of namespaces A... and B..."),
 ]
-Cubic = Annotated[list[str] | None, typer.Option("--cubic", metavar="ABC", help="The same with three namespaces.")]
+Cubic = Annotated[list[str] | None, Option("--cubic", metavar="ABC", help="The same with three namespaces.")]
 
 
 def asked_reading(

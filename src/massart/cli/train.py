@@ -10,10 +10,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
 from massart.cli import reading_options as options
 from massart.cli._command import reporting
+from massart.cli.parameters import Argument, Option
 from massart.cli.process import Outlet, Stop, leave, quick_start
 from massart.errors import InvalidParameterError
 
@@ -27,22 +26,20 @@ _NAME = "massart train"
 def train(
     data: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             help="Files, folders, patterns, or - for standard input, which is also taken when nothing is named and "
             "rows are piped in. Plain, gzip, zstd or bz2.",
             show_default=False,
         ),
     ] = None,
     model: Annotated[
-        Path | None, typer.Option("--model", "-f", metavar="MODEL", help="Write the model here.", show_default=False)
+        Path | None, Option("--model", "-f", metavar="MODEL", help="Write the model here.", show_default=False)
     ] = None,
     initial: Annotated[
         Path | None,
-        typer.Option(
-            "--initial", "-i", metavar="MODEL", help="Go on from this model, with its options.", show_default=False
-        ),
+        Option("--initial", "-i", metavar="MODEL", help="Go on from this model, with its options.", show_default=False),
     ] = None,
-    passes: Annotated[int, typer.Option(min=1, help="Passes over the data; only the first is counted.")] = 1,
+    passes: Annotated[int, Option(min=1, help="Passes over the data; only the first is counted.")] = 1,
     label: options.Label = None,
     labels: options.Labels = None,
     weight: options.Weight = None,
@@ -50,14 +47,14 @@ def train(
     categorical: options.Categorical = None,
     number: options.Number = None,
     decimal: options.Decimal = None,
-    data_format: Annotated[str, typer.Option("--format", help=f"auto, {options.FORMATS}.")] = "auto",
+    data_format: Annotated[str, Option("--format", help=f"auto, {options.FORMATS}.")] = "auto",
     bits: options.Bits = None,
     features: options.Features = None,
     quadratic: options.Quadratic = None,
     cubic: options.Cubic = None,
     holdout: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="N|FILE",
             help="Never learn every N-th row, or take the rows of FILE, and measure the error on them after each pass. "
             "Of several passes, the weights of the one with the lowest such error are kept.",
@@ -65,19 +62,17 @@ def train(
     ] = None,
     checkpoint_every: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="ROWS|TIME",
             help="Write MODEL.checkpoint every 1000000 rows, say, or every 30s, 5m or 1h; 0: only when stopped.  "
             "\\[default: 5m]",
             show_default=False,
         ),
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from MODEL.checkpoint; begin if there is none.")
-    ] = False,
+    resume: Annotated[bool, Option("--resume", help="Go on from MODEL.checkpoint; begin if there is none.")] = False,
     strict_resume: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--strict-resume",
             help="Go on only if every byte of the data is the same, not only of samples of it. Reads the data once "
             "more; give it from the beginning.",
@@ -85,46 +80,46 @@ def train(
     ] = False,
     predictions: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--predictions",
             "-p",
             metavar="OUT",
             help="Write the answer given to each row before it was learned; - for standard output.",
         ),
     ] = None,
-    scores: Annotated[bool, typer.Option("--scores", help="Write scores instead of labels as predictions.")] = False,
+    scores: Annotated[bool, Option("--scores", help="Write scores instead of labels as predictions.")] = False,
     noise_rate: Annotated[
         float | None,
-        typer.Option(help="Largest probability that a label is flipped, below 0.5. Not given: several are tried."),
+        Option(help="Largest probability that a label is flipped, below 0.5. Not given: several are tried."),
     ] = None,
     margin: Annotated[
         float | None,
-        typer.Option(
+        Option(
             help="Smallest |w*.z| / |z| of the best weights w*, where z is a row with the constant 1 added. "
             "Not given: several are tried."
         ),
     ] = None,
     horizon: Annotated[
         float | None,
-        typer.Option(help="Rows to come, if noise rate and margin are given; else rows after which to forget."),
+        Option(help="Rows to come, if noise rate and margin are given; else rows after which to forget."),
     ] = None,
     update: Annotated[
         str | None,
-        typer.Option(help="inverse-margin or paper, if noise rate and margin are given.", show_default=False),
+        Option(help="inverse-margin or paper, if noise rate and margin are given.", show_default=False),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Random seed.  \\[default: 0]", show_default=False)] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed row.")] = False,
-    threads: Annotated[int | None, typer.Option(min=1, help="That read and parse.  \\[default: all cores]")] = None,
+    seed: Annotated[int | None, Option(help="Random seed.  \\[default: 0]", show_default=False)] = None,
+    strict: Annotated[bool, Option("--strict", help="Stop at the first malformed row.")] = False,
+    threads: Annotated[int | None, Option(min=1, help="That read and parse.  \\[default: all cores]")] = None,
     progress: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--progress",
             "-P",
             help="A line every so many rows (1000), or whenever they have grown by a factor (2.0), also on a terminal.",
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    json: Annotated[bool, Option("--json", help="Print the summary as JSON.")] = False,
+    quiet: Annotated[bool, Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
     r"""Learn a halfspace from rows with two labels, some of them wrong, in one pass, and save it.
 

@@ -5,7 +5,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Annotated, NamedTuple, NoReturn
 
@@ -29,7 +28,8 @@ def warmup(
 ) -> None:
     """Compile all kernels that commands and public classes use, and keep them for later processes.
 
-    They are kept in NUMBA_CACHE_DIR if it is set, else beside the package, else in the user's folder for caches.
+    Wheels hold compiled kernels: then there is nothing to do. Elsewhere they are kept in NUMBA_CACHE_DIR if it is set,
+    else beside the package, else in the user's folder for caches.
 
     When an image is built, run it as the owner of the package: everybody who may read it can use the kernels.
 
@@ -38,12 +38,20 @@ def warmup(
     massart warmup known-noise
     """
     from massart.cli.kernel_uses import FAMILIES
-    from massart.kernels.compiling import keeping
+    from massart.kernels import compiling
 
     chosen = list(dict.fromkeys(family or FAMILIES))
     for name in chosen:
         if name not in FAMILIES:
             _refuse(f"there is no family {name!r} of kernels; there are {', '.join(FAMILIES)}")
+    if compiling.BUILT is not None:
+        if not quiet:
+            typer.echo(f"all is compiled: the kernels came with the package, for {compiling.level()}")
+        return
+    if compiling.MISSING:
+        _refuse('Numba, which compiles kernels, is not installed: pip install "massart[jit]"')
+    from massart.kernels.jit import keeping
+
     folder, why = keeping()
     if folder is None:
         _refuse(
@@ -77,6 +85,7 @@ def _results(chosen: list[str], jobs: int) -> Iterator[tuple[str, _Result]]:
             yield name, _warm(name)
         return
     import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
 
     # Families share kernels: one that two processes compile at once is kept twice, and is the same.
     with ProcessPoolExecutor(min(jobs, len(chosen)), multiprocessing.get_context("spawn")) as pool:
@@ -88,7 +97,8 @@ def _results(chosen: list[str], jobs: int) -> Iterator[tuple[str, _Result]]:
 def _warm(family: str) -> _Result:
     """Use the kernels of a family."""
     from massart.cli.kernel_uses import run
-    from massart.kernels.compiling import compiled, keeping
+    from massart.kernels.compiling import compiled
+    from massart.kernels.jit import keeping
 
     before = compiled()
     with tempfile.TemporaryDirectory() as files:

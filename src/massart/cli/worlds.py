@@ -1,11 +1,12 @@
 """`massart worlds`: the worlds to race in."""
 
 import json as json_format
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from massart.cli._command import plain_console, reporting
+from massart.cli.parameters import Argument, Option
+from massart.cli.process import Outlet
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -14,13 +15,11 @@ if TYPE_CHECKING:
 
 
 def worlds(
-    world: Annotated[
-        list[str] | None, typer.Argument(help="Worlds by name, shown in full; none for a list of all.")
-    ] = None,
+    world: Annotated[list[str] | None, Argument(help="Worlds by name, shown in full; none for a list of all.")] = None,
     bandit: Annotated[
-        bool, typer.Option("--bandit", help="List the worlds with arms and rewards instead of those with labels.")
+        bool, Option("--bandit", help="List the worlds with arms and rewards instead of those with labels.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    json: Annotated[bool, Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """List the worlds: how noisy they are, their margin, and why learners fail there.
 
@@ -40,14 +39,14 @@ def _show(world: list[str], *, bandit: bool, json: bool) -> None:
     rewarding = [one for one in made if isinstance(one, every.RewardWorld)]
     if json:
         facts = [_facts(one) if isinstance(one, every.World) else _reward_facts(one) for one in made]
-        typer.echo(json_format.dumps(facts, indent=2))
+        Outlet(sys.stdout).say(json_format.dumps(facts, indent=2))
         return
     if labelled:
         plain_console().print(_table(labelled, in_full=bool(world)))
     if rewarding:
         plain_console().print(_reward_table(rewarding))
     elif not world:
-        typer.echo(f"With arms and rewards, for massart race --bandit: {', '.join(every.reward_names())}")
+        Outlet(sys.stdout).say(f"With arms and rewards, for massart race --bandit: {', '.join(every.reward_names())}")
 
 
 def _facts(world: "World") -> dict[str, Any]:
