@@ -3,29 +3,60 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: check test fuzz test-blas soak coverage golden house lint format bench race clean
+.PHONY: check test test-jit test-numba fuzz test-blas soak coverage golden house dist signatures lint format bench race clean
 
 # Three tiers: tests/helpers/tiers.py says which tests are slow, fuzzers or statistical, and how long those are.
+# Tests run against the wheel, unpacked in build/wheel, whose kernels are compiled. .venv itself has an editable install,
+# where Numba compiles kernels at first use: check, which is for those who edit them, and test-jit run against that one.
 PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
+WHEEL := PYTHONPATH=$(CURDIR)/build/wheel
+EVERYTHING := --pyargs massart tests README.md docs
 
 check: .venv/.peers
-	MASSART_TIER=check $(PYTEST) -m "not slow"
+	MASSART_TIER=check $(PYTEST) -m "not slow and not wheel"
 
-test: .venv/.peers
-	MASSART_TIER=test $(PYTEST) -m "not fuzz"
+test: .venv/.peers build/wheel
+	$(WHEEL) MASSART_TIER=test $(PYTEST) -m "not fuzz and not jit and not numba" $(EVERYTHING)
+
+test-jit: .venv/.peers
+	MASSART_TIER=test $(PYTEST) -m "not fuzz and not wheel"
+
+# What needs Numba, and model files: a part of test-jit.
+test-numba: .venv/.peers
+	MASSART_TIER=test $(PYTEST) -m "(numba or jit) and not fuzz" tests
+	$(PYTEST) tests/golden
 
 # The fuzzers with 20,000 inputs of each kind.
 FUZZ_TESTS := $(sort $(wildcard tests/*/test_*fuzz*.py tests/laws/test_01_*.py))
 
-fuzz: .venv/.peers
-	MASSART_TIER=test $(PYTEST) -m fuzz $(FUZZ_TESTS)
+fuzz: .venv/.peers build/wheel
+	$(WHEEL) MASSART_TIER=test $(PYTEST) -m fuzz $(FUZZ_TESTS)
 
 # The fuzzers with a million inputs of each kind and all statistical tests at full length, for hours: before a release.
-soak: .venv/.peers
-	MASSART_TIER=soak MASSART_TEST_SECONDS=86400 $(PYTEST) -m "fuzz or soak" tests
+soak: .venv/.peers build/wheel
+	$(WHEEL) MASSART_TIER=soak MASSART_TEST_SECONDS=86400 $(PYTEST) -m "fuzz or soak" tests
 
 coverage: .venv/.peers
-	MASSART_TIER=test $(PYTEST) --cov --cov-report=term
+	MASSART_TIER=test $(PYTEST) -m "not wheel" --cov --cov-report=term
+
+# The wheel, with kernels compiled, and the source distribution. build/kernels keeps compiled kernels for the next time.
+SOURCES := pyproject.toml README.md $(shell find src build_kernels -name '*.py' -o -name '*.h' -o -name '*.txt')
+
+dist: dist/.made
+
+dist/.made: $(SOURCES) | .venv/.dev
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	@touch $@
+
+build/wheel: dist/.made
+	rm -rf $@
+	$(INSTALL) --no-deps --target $@ dist/massart-*.whl
+	@touch $@
+
+# The list of kernels' signatures, made again from what commands and tests call.
+signatures: .venv/.peers
+	$(BIN)/python build_kernels/record.py
 
 # The files of tests/golden, made again from the present code.
 golden: .venv/.peers
@@ -47,10 +78,11 @@ X86 := $(filter x86_64 amd64,$(shell uname -m))
 OLD := OPENBLAS_CORETYPE=Prescott GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4
 AVX := $(if $(X86),$(shell grep -qwm1 avx /proc/cpuinfo 2>/dev/null && echo yes))
 
-test-blas: .venv/.peers
-	NUMBA_CPU_NAME=generic OPENBLAS_NUM_THREADS=1 $(if $(X86),$(OLD)) \
-		$(BIN)/pytest -n auto -q $(BLAS_TESTS)
-	OPENBLAS_NUM_THREADS=4 $(if $(AVX),OPENBLAS_CORETYPE=Sandybridge) $(BIN)/pytest -n auto -q $(BLAS_TESTS)
+test-blas: .venv/.peers build/wheel
+	$(WHEEL) $(if $(X86),MASSART_LEVEL=x86-64-v2 $(OLD)) OPENBLAS_NUM_THREADS=1 \
+		$(BIN)/pytest -n auto -q -m "not jit" tests/golden $(BLAS_TESTS)
+	$(WHEEL) OPENBLAS_NUM_THREADS=4 $(if $(AVX),OPENBLAS_CORETYPE=Sandybridge) \
+		$(BIN)/pytest -n auto -q -m "not jit" $(BLAS_TESTS)
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
@@ -91,4 +123,4 @@ race: .venv/.peers
 	@touch $@
 
 clean:
-	rm -rf .venv results .pytest_cache .mypy_cache .ruff_cache .coverage
+	rm -rf .venv build dist results .pytest_cache .mypy_cache .ruff_cache .coverage

@@ -12,7 +12,7 @@ from report import Tick
 
 BITS = "22"
 TIMES = 4  # as long
-SMALL_ENOUGH = Wanted(at_most=600.0)  # megabytes
+SMALL_ENOUGH = Wanted(at_most=300.0)  # megabytes
 NO_GROWTH = Wanted(at_most=1.05)
 ROUNDS = 3  # at most: peaks differ little from run to run
 _FILE, _PIPE = "file", "pipe"

@@ -1,6 +1,6 @@
 """Text to model in one pass, by massart and by Vowpal Wabbit: whole files, large and small."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +10,14 @@ from file_rows import FEW, Block
 from measuring import Contender, Finding, Section, Times, Wanted, interleave, quotients
 from report import Tick
 
-WANTED = {ONE: Wanted(at_least=2.5), POOL: Wanted(at_least=1.0)}
-LARGE = 1_000  # megabytes from which on ratios are judged: below, the start of a process counts as well
+LARGE = 1_000  # megabytes of the largest file; where smaller ones are judged, the start of both processes counts
+# By megabytes: below LARGE in times of Vowpal Wabbit's whole process, from there on of its time without the start.
+WANTED = {
+    10: {ONE: Wanted(at_least=1.0), POOL: Wanted(at_least=0.7)},
+    100: {ONE: Wanted(at_least=1.8), POOL: Wanted(at_least=1.2)},
+    LARGE: {ONE: Wanted(at_least=2.5), POOL: Wanted(at_least=1.6)},
+}
+WIDE_WANTED = {LARGE: {POOL: Wanted(at_least=1.2)}}  # -b 22
 VW_PROCESS = f"{VW}, whole process"
 
 
@@ -24,6 +30,7 @@ class Text:
     mine: Block
     theirs: Block
     suffix: str
+    wanted: Mapping[float, Mapping[str, Wanted]]
     options: tuple[str, ...] = ()
 
     def commands(self, rows: int, folder: Path) -> list[Command]:
@@ -70,15 +77,18 @@ def _measure(
         *(Contender(f"{size}, {c.name}", c.measures, c.rows, c.run, c.threads) for c in contenders),
     ]
     section.seconds.update({f"{size}, {name}": times for name, times in seconds.items()})
-    section.findings += _findings(size, seconds, judged=megabytes >= LARGE)
+    section.findings += _findings(
+        size, seconds, text.wanted.get(megabytes, {}), VW if megabytes >= LARGE else VW_PROCESS
+    )
 
 
-def _findings(size: str, seconds: dict[str, Times], *, judged: bool) -> list[Finding]:
+def _findings(size: str, seconds: dict[str, Times], wanted: Mapping[str, Wanted], against: str) -> list[Finding]:
     found = []
     for kind in (ONE, POOL):
         for other, measures in ((VW, "over VW"), (VW_PROCESS, "over VW, whole process")):
             if kind in seconds and other in seconds:
                 ratios = quotients(seconds[other].wall, seconds[kind].wall)
-                wanted = WANTED[kind] if judged and other == VW else None
-                found.append(Finding(f"{size}, {kind}", measures, ratios, wanted))
+                found.append(
+                    Finding(f"{size}, {kind}", measures, ratios, wanted.get(kind) if other == against else None)
+                )
     return found

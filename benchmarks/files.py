@@ -20,7 +20,7 @@ from file_parquet import parquet_section
 from file_processes import FailedError, share_bytecode
 from file_progress import progress_section
 from file_rows import COLUMNS, Block, counted_blocks, named_block
-from file_text import LARGE, Text, text_section
+from file_text import LARGE, WANTED, WIDE_WANTED, Text, text_section
 from measuring import Section
 from report import Tick, add_threads, begin, console, print_section, progress, write_json
 from workloads import SEED
@@ -55,13 +55,14 @@ class Run:
 def svmlight_section(run: Run, folder: Path, tick: Tick) -> Section:
     mine, theirs = run.counted
     about = f"About 30 of {COLUMNS:,} columns in a row. VW does not read svmlight: it gets the same rows as its text."
-    text = Text("svmlight to model", about, mine, theirs, "svm")
+    text = Text("svmlight to model", about, mine, theirs, "svm", WANTED)
     return text_section(text, run.sizes, folder, run.rounds, tick)
 
 
 def vw_section(run: Run, folder: Path, tick: Tick, *, bits: int) -> Section:
     about = "About 30 features in a row, in 3 namespaces, all with names, a third without a number."
-    text = Text(f"VW text to model, -b {bits}", about, run.named, run.named, "vw", ("-b", str(bits)))
+    wanted = WANTED if bits < 20 else WIDE_WANTED
+    text = Text(f"VW text to model, -b {bits}", about, run.named, run.named, "vw", wanted, ("-b", str(bits)))
     return text_section(text, run.sizes, folder, run.rounds, tick)
 
 

@@ -22,9 +22,11 @@ from numpy.typing import NDArray
 from report import Tick, begin, console, options_of, print_section, progress, write_json
 from workloads import FULL, QUICK, SEED, Sizes, dense_rows, sparse_rows
 
-CSR_WANTED = {peers.SGD: Wanted(at_least=1.8)}
-DENSE_WANTED = {peers.SGD: Wanted(at_least=3.0)}
-POOL_WANTED = {peers.TOLD: Wanted(at_least=0.25), peers.SGD: Wanted(at_least=0.5)}
+CSR_WANTED = {peers.SGD_IN_ORDER: Wanted(at_least=1.8)}
+DENSE_WANTED = {peers.SGD_IN_ORDER: Wanted(at_least=3.5)}
+POOL_CSR_WANTED = {peers.SGD_IN_ORDER: Wanted(at_least=0.6)}
+POOL_DENSE_WANTED = {peers.TOLD: Wanted(at_least=1 / 3.5), peers.SGD_IN_ORDER: Wanted(at_least=1.0)}
+POOL_FEW_WANTED = {peers.TOLD: Wanted(at_least=1 / 6)}
 SINGLE_WANTED = {peers.RIVER: Wanted(at_least=4.0), vowpal.READY: Wanted(at_least=1.0)}
 
 
@@ -91,25 +93,26 @@ def dense_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
 
 def pool_csr_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
     X, y = sparse_rows(sizes.rows, sizes.sparse_columns, sizes.sparse_nonzeros)
-    return _pool_section(f"Default settings, CSR, {sizes.sparse_nonzeros} non-zeros per row", X, y, repeats, tick)
+    title = f"Default settings, CSR, {sizes.sparse_nonzeros} non-zeros per row"
+    return _pool_section(title, X, y, POOL_CSR_WANTED, repeats, tick)
 
 
 def pool_dense_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
     X, y = dense_rows(sizes.rows, sizes.dense_columns)
-    return _pool_section("Default settings, dense", X, y, repeats, tick)
+    return _pool_section("Default settings, dense", X, y, POOL_DENSE_WANTED, repeats, tick)
 
 
 def pool_few_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
     """At most 64 features: four more experts, one of them with a full matrix."""
     X, y = dense_rows(sizes.rows, sizes.few_columns)
-    return _pool_section("Default settings, dense, few features", X, y, repeats, tick, judged=False)
+    return _pool_section("Default settings, dense, few features", X, y, POOL_FEW_WANTED, repeats, tick)
 
 
 def _pool_section(
-    title: str, X: Any, y: NDArray[np.int64], repeats: int, tick: Tick, *, judged: bool = True
+    title: str, X: Any, y: NDArray[np.int64], wanted: dict[str, Wanted], repeats: int, tick: Tick
 ) -> Section:
     about = f"{X.shape[0]:,} x {X.shape[1]:,}, {X.dtype}."
-    return versus_section(title, about, peers.pool(X, y), {}, POOL_WANTED if judged else {}, repeats, tick)
+    return versus_section(title, about, peers.pool(X, y), {}, wanted, repeats, tick)
 
 
 def single_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:

@@ -1,8 +1,14 @@
 """Shared by all tests: child processes receive signals, and no test waits for ever. Helpers are in tests/helpers."""
 
+from functools import cache
+
 import processes
 import pytest
 import tiers
+from typer import testing
+
+# Commands that run in this process: Typer would make all of them anew for each, which takes longer than most of them.
+testing._get_command = cache(testing._get_command)
 
 
 def pytest_collection_modifyitems(items):

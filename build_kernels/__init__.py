@@ -1,0 +1,1 @@
+"""Compiles the kernels when the wheel is built: docs/building.md explains how."""
