@@ -241,6 +241,14 @@ def test_copies_go_on_like_the_original(name):
         assert bytes_of(go_on(one)) == expected
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_a_pickle_holds_no_kernel(name):
+    """Kernels are compiled when a wheel is built, or by Numba: a pickle from one such place opens in the other."""
+    pickled = pickle.dumps(CASES[name][0]())
+    assert b"massart.kernels.built" not in pickled
+    assert b"numba" not in pickled
+
+
 def in_another_process(name, value):
     """What it does there, and itself when it comes back."""
     CASES[name][1](copy.deepcopy(value))

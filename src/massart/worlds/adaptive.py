@@ -61,8 +61,7 @@ class AdaptiveWorld(HalfspaceWorld):
     def play(self, rounds: int) -> "AdaptiveStream":
         """Start a game of `rounds` rounds; every game of the same world draws the same random numbers."""
         rounds = whole_number(self.name, "rounds", rounds, least=1)
-        kernel, fixed = self._kernel()
-        return AdaptiveStream(kernel, fixed, self._numbers, self.dimension, rounds)
+        return AdaptiveStream(self, rounds)
 
     def _numbers(self, block: int) -> tuple[Matrix, Matrix]:
         rng = self._generator(block)
@@ -74,18 +73,18 @@ class AdaptiveStream(AdaptiveGame):
 
     player: ClassVar[str] = "learner"
 
-    def __init__(
-        self,
-        kernel: Callable[..., int],
-        fixed: tuple[Any, ...],
-        numbers: Callable[[int], tuple[Matrix, Matrix]],
-        dimension: int,
-        rounds: int,
-    ) -> None:
-        super().__init__(dimension, rounds)
-        self._kernel = kernel
-        self._fixed = fixed
-        self._numbers = numbers
+    def __init__(self, world: AdaptiveWorld, rounds: int) -> None:
+        super().__init__(world.dimension, rounds)
+        self._world = world
+        self._kernel, self._fixed = world._kernel()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the compiled kernel: where the copy goes, it may have been compiled in another way."""
+        return {name: value for name, value in vars(self).items() if name not in ("_kernel", "_fixed")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._kernel, self._fixed = self._world._kernel()
 
     def next(self, weights: Weights) -> Round:
         """Choose the next round against a learner that predicts +1 exactly where `weights.x >= 0`.
@@ -97,7 +96,7 @@ class AdaptiveStream(AdaptiveGame):
         t = self.played % BLOCK
         if t == 0:
             # New memory each time: the rows handed out before stay what they were.
-            self._rows, self._uniform = self._numbers(self.played // BLOCK)
+            self._rows, self._uniform = self._world._numbers(self.played // BLOCK)
         code = self._kernel(copy, self._rows, self._uniform, t, *self._fixed)
         if code < 0:
             raise self._bad(weights)

@@ -147,6 +147,13 @@ class Baseline(RowLearner):
         self._shape = (n_features,)
         self._learn, self._learn_many, self._score = self._kernels
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Its arrays, without the kernels: where the copy goes, they may have been compiled in another way."""
+        return self.arrays()
+
+    def __setstate__(self, arrays: dict[str, NDArray[Any]]) -> None:
+        vars(self).update(vars(self.from_arrays(arrays)))
+
     @property
     def _state(self) -> NDArray[np.float64]:
         return self._memory[0]
