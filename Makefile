@@ -6,11 +6,13 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .PHONY: check test test-jit test-numba fuzz test-blas soak coverage golden house dist signatures lint format bench race clean
 
 # Three tiers: tests/helpers/tiers.py says which tests are slow, fuzzers or statistical, and how long those are.
-# Tests run against the wheel, unpacked in build/wheel, whose kernels are compiled. .venv itself has an editable install,
-# where Numba compiles kernels at first use: check, which is for those who edit them, and test-jit run against that one.
+# Tests run against the wheel, unpacked in build/wheel, whose kernels are compiled, and Numba cannot be imported. .venv
+# itself has an editable install, where Numba compiles kernels at first use: check, which is for those who edit them,
+# and test-jit run against that one.
 PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
-WHEEL := PYTHONPATH=$(CURDIR)/build/wheel
-EVERYTHING := --pyargs massart tests README.md docs
+COMPILED := PYTHONPATH=$(CURDIR)/build/wheel
+WHEEL := PYTHONPATH=$(CURDIR)/build/wheel:$(CURDIR)/tests/helpers/without_numba
+EVERYTHING := --ignore-glob="*/kernels/jit.py" --pyargs massart tests README.md docs
 
 check: .venv/.peers
 	MASSART_TIER=check $(PYTEST) -m "not slow and not wheel"
@@ -30,11 +32,11 @@ test-numba: .venv/.peers
 FUZZ_TESTS := $(sort $(wildcard tests/*/test_*fuzz*.py tests/laws/test_01_*.py))
 
 fuzz: .venv/.peers build/wheel
-	$(WHEEL) MASSART_TIER=test $(PYTEST) -m fuzz $(FUZZ_TESTS)
+	$(COMPILED) MASSART_TIER=test $(PYTEST) -m fuzz $(FUZZ_TESTS)
 
 # The fuzzers with a million inputs of each kind and all statistical tests at full length, for hours: before a release.
 soak: .venv/.peers build/wheel
-	$(WHEEL) MASSART_TIER=soak MASSART_TEST_SECONDS=86400 $(PYTEST) -m "fuzz or soak" tests
+	$(COMPILED) MASSART_TIER=soak MASSART_TEST_SECONDS=86400 $(PYTEST) -m "fuzz or soak" tests
 
 coverage: .venv/.peers
 	MASSART_TIER=test $(PYTEST) -m "not wheel" --cov --cov-report=term

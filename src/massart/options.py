@@ -4,11 +4,11 @@ Limits and ranges are here, too, so that kernels, theory and learners share them
 """
 
 import math
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Final
 
 from massart.errors import InvalidDataError, InvalidParameterError, shown
+from massart.values import Value
 
 __all__ = ["BanditOptions", "LearnerOptions", "check_gap", "check_margin", "check_noise_rate", "check_number",
            "check_pair_margin", "check_reward", "check_reward_range", "one_of", "strict_number"]  # fmt: skip
@@ -28,8 +28,7 @@ MOST_HORIZON: Final = 1e15  # of a bandit
 MOST_CHOICES: Final = 1 << 48
 
 
-@dataclass(frozen=True)
-class LearnerOptions:
+class LearnerOptions(Value):
     """The parameters of a linear learner of two classes, as in `MassartClassifier`.
 
     `class_weight` are the weights of the labels -1 and +1. `seed` is the random seed of a pool of experts.
@@ -123,8 +122,7 @@ class LearnerOptions:
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
 
 
-@dataclass(frozen=True)
-class BanditOptions:
+class BanditOptions(Value):
     """The parameters of `MonotoneBandit`, as numbers of their own type once they are validated.
 
     >>> BanditOptions(gap=0.1, reward_range=(0, 2)).default_reward

@@ -16,7 +16,7 @@ from massart.kernels import compiling
 
 PACKAGE = Path(massart.__file__).parent
 DIST = Path(__file__).parents[2] / "dist"
-NO_NUMBA = "import sys; sys.modules['numba'] = sys.modules['llvmlite'] = None\n"  # what is None cannot be imported
+NO_NUMBA = Path(__file__).parents[1] / "helpers" / "without_numba" / "sitecustomize.py"
 TRAIN = "-m", "massart", "train", "rows.svm", "-f", "model.massart", "--quiet"
 PREDICT = "-m", "massart", "predict", "model.massart", "rows.svm", "-o", "answers.txt", "--quiet"
 CHOOSE = """
@@ -33,7 +33,7 @@ def place(tmp_path):
     rows = (f"{1 if i % 3 else -1} 1:{i % 7} 2:{i % 3}" for i in range(100))
     (tmp_path / "rows.svm").write_text("".join(f"{row}\n" for row in rows))
     shutil.copytree(PACKAGE, tmp_path / "site" / "massart", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "site" / "sitecustomize.py").write_text(NO_NUMBA)
+    shutil.copy(NO_NUMBA, tmp_path / "site")
     for folder, _, files in os.walk(tmp_path / "site"):
         for file in files:
             (Path(folder) / file).chmod(0o444)

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tracemalloc
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -93,7 +92,7 @@ def test_hashed_columns_come_back_with_the_same_bits(tmp_path, name):
 @pytest.mark.parametrize("name", ["a.svm", "a.vw", "a.jsonl"])
 def test_many_hashed_columns(tmp_path, name):
     rows = (np.array([1.5, -2.0, 3.0]), np.array([0, 2**20 - 1, 77], np.uint32), np.array([0, 3], np.uint32))
-    chunk = replace(chunk_of(np.zeros((1, 1)), [1]), rows=rows, width=1 << 20)
+    chunk = chunk_of(np.zeros((1, 1)), [1]).replace(rows=rows, width=1 << 20)
     write_rows([chunk], tmp_path / name, Schema(format="vw", bits=20))
     (found,) = list(read(tmp_path / name, bits=20))
     assert dict(zip(found.rows[1].tolist(), found.rows[0].tolist(), strict=True)) == {0: 1.5, 2**20 - 1: -2.0, 77: 3.0}
@@ -112,7 +111,7 @@ def test_tables_of_too_many_columns_are_refused(tmp_path, name):
 
 def test_svmlight_has_increasing_indices(tmp_path):
     rows = (np.array([1.0, 2.0, 3.0, 4.0]), np.array([5, 0, 2, 1], np.uint32), np.array([0, 3, 4], np.uint32))
-    chunk = replace(chunk_of(np.zeros((2, 1)), [1, -1]), rows=rows, width=8)
+    chunk = chunk_of(np.zeros((2, 1)), [1, -1]).replace(rows=rows, width=8)
     write_rows([chunk], tmp_path / "a.svm", Schema(format="vw", bits=3))
     assert (tmp_path / "a.svm").read_text() == "1 2:3 5:1 8:2\n-1 1:4\n"
 

@@ -17,6 +17,7 @@ from massart.kernels.door import Rows
 from massart.learners.drift import Drifting
 from massart.learners.multiclass import OneVsRest
 from massart.learners.pool import Pool
+from massart.values import Record
 
 D, ARMS = 4, 3
 WIDTH = 12  # of worlds
@@ -35,6 +36,8 @@ def bytes_of(value):
         return (value.dtype.str, value.shape, value.tolist() if value.dtype.hasobject else value.tobytes())
     if is_dataclass(value) and not isinstance(value, type):
         return bytes_of(asdict(value))
+    if isinstance(value, Record):
+        return bytes_of(value.asdict())
     if isinstance(value, dict):
         return {name: bytes_of(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):

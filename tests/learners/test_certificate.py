@@ -1,7 +1,5 @@
 """The certificate: its arithmetic, its coverage, and what it says."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -169,7 +167,7 @@ def test_sums_of_weights_are_not_called_counts():
 
 def test_it_never_agrees_with_more_mistakes_than_its_bound():
     """Where no verdict may blame the stream, because of weights, it says nothing instead of "within"."""
-    odd = dataclasses.replace(certificate(mistakes=300.0), applies=False)
+    odd = certificate(mistakes=300.0).replace(applies=False)
     assert (odd.verdict, odd.says_nothing) == ("says nothing yet", False)
     assert str(odd) == (
         "says nothing yet: 300 mistakes in 1,000 rounds; nothing is proved for weights that a label decides, "
@@ -266,7 +264,7 @@ def test_class_weights_both_two_are_weights_of_two():
         by_class, by_row = make(class_weight=(2.0, 2.0)), make()
         by_class.learn_many(X, Y)
         by_row.learn_rows(Rows.of(X), Y.astype(np.int8), np.full(2000, 2.0))
-        assert dataclasses.asdict(by_class.certificate()) == pytest.approx(dataclasses.asdict(by_row.certificate()))
+        assert by_class.certificate().asdict() == pytest.approx(by_row.certificate().asdict())
         assert by_class.lower_noise_rate() == pytest.approx(by_row.lower_noise_rate())
         assert np.array_equal(by_class.leaders(), by_row.leaders())
 

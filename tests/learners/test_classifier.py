@@ -1,6 +1,5 @@
 """MassartClassifier in scikit-learn's contract: what a user of any other linear classifier may take for granted."""
 
-import dataclasses
 import json
 import os
 import pickle
@@ -311,7 +310,7 @@ def test_certificate_fields():
         assert (sure.confidence, surer.confidence) == (0.9, 0.999)
         assert type(sure.holds) is bool
         assert f"{clf.mistakes_:,}" in str(sure)
-        with pytest.raises(dataclasses.FrozenInstanceError):
+        with pytest.raises(AttributeError):
             sure.holds = False
         for wrong in (0.0, 1.0, -1, 2, float("nan")):
             with pytest.raises(InvalidParameterError, match="confidence"):
@@ -389,7 +388,7 @@ def test_class_weights_are_weights_of_rows_by_label(parameters, sparse):
     both.partial_fit(X, y, classes=[0, 1])
     rows.partial_fit(X, y, classes=[0, 1], sample_weight=np.full(400, 3.0))
     assert np.array_equal(both.coef_, rows.coef_)
-    assert dataclasses.asdict(both.certificate()) == pytest.approx(dataclasses.asdict(rows.certificate()))
+    assert both.certificate().asdict() == pytest.approx(rows.certificate().asdict())
     unequal = MassartClassifier(**parameters, random_state=0, class_weight={1: 5.0}).partial_fit(X, y, classes=[0, 1])
     assert unequal._learner.class_weight == (1.0, 5.0), "who is not named weighs 1"
     assert unequal.predict(X).mean() > rows.predict(X).mean(), "the heavier class is answered more often"

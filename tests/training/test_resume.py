@@ -1,6 +1,5 @@
 """A training that is stopped and goes on ends with the very bytes of one that was never stopped."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -181,7 +180,7 @@ def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path):
     saved = stopped_training(tmp_path, Settings())
     header = saved.model.header
     meta = {**header["meta"], "progress": {"passed": 1}}
-    broken = replace(saved, model=replace(saved.model, header={**header, "meta": meta}))
+    broken = saved.replace(model=saved.model.replace(header={**header, "meta": meta}))
     with pytest.raises(ModelFileError, match="is incomplete"):
         Training(reader(), Settings(), model=tmp_path / "m.massart").resume(broken)
 

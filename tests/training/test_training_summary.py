@@ -1,7 +1,7 @@
 """What is said at the end: every fact, and no nonsense where there is none."""
 
 import json
-from dataclasses import replace
+from types import SimpleNamespace
 
 from massart.learners.certificate import Certificate
 from massart.training.progress import Measured
@@ -34,7 +34,13 @@ def summary(**changes):
         "megabytes_per_second": 1.25,
         "peak_memory": 99.6,
     }
-    return Summary(**(facts | changes))
+    facts |= changes
+    bound, rate, features = facts.pop("certificate"), facts.pop("noise_rate"), facts.pop("features")
+    learner = SimpleNamespace(certificate=lambda: bound, lower_noise_rate=lambda: rate)
+    trainer = SimpleNamespace(
+        first=None if bound is None else learner, features=lambda: features, width=facts.pop("columns")
+    )
+    return Summary(**facts, trainer=trainer)
 
 
 def said(**changes):
@@ -63,10 +69,10 @@ def test_what_was_left_out_and_why():
 
 def test_the_bound_is_the_sentence_of_the_certificate_in_each_of_its_three_forms():
     assert said()["bound"].startswith("within the bound: 123 mistakes in 1,000 rounds")
-    broken = replace(BOUND, mistakes=400.0, holds=False)
+    broken = BOUND.replace(mistakes=400.0, holds=False)
     assert said(certificate=broken)["bound"] == broken.sentence
     assert broken.sentence.startswith("contradicts the declaration: 400 mistakes")
-    empty = replace(BOUND, confident_mistake_bound=600.0)
+    empty = BOUND.replace(confident_mistake_bound=600.0)
     assert said(certificate=empty)["bound"] == empty.sentence
     assert empty.sentence.startswith("says nothing yet: ")
 

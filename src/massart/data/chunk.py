@@ -5,7 +5,6 @@ buffer at a time.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from massart.data.row_errors import RowError
 from massart.errors import InvalidParameterError
 from massart.kernels.parsing.hashing import cross_rows
 from massart.kernels.parsing.row_errors import LARGEST
+from massart.values import Value
 
 __all__ = ["Chunk", "Position", "RowError", "check_crossings", "crossed", "crossed_whole"]
 
@@ -34,8 +34,7 @@ class Position(NamedTuple):
     line: int = 0
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(Value):
     """Rows that were read together.
 
     Entries of a CSR row have distinct columns and finite values other than 0, in the order of the file.
@@ -48,9 +47,7 @@ class Chunk:
     end: Position  # where the rows after these begin
     lines: NDArray[np.int64]  # (n,) the line of each row, from 1
     errors: tuple[RowError, ...] = ()  # one for each row that was left out, in order
-    spaces: NDArray[np.uint8] = field(
-        default_factory=lambda: _NO_SPACES
-    )  # CSR: first byte of each entry's namespace, or empty
+    spaces: NDArray[np.uint8] = _NO_SPACES  # CSR: first byte of each entry's namespace, or empty
     crossings: tuple[str, ...] = ()  # namespaces whose features are still to be multiplied
     tags: tuple[str, ...] | None = None  # (n,) names of the rows, where the format has them and they are wanted
     source: str = "input"  # the file's name, for messages
@@ -123,7 +120,7 @@ def crossed(chunk: Chunk) -> Iterator[Chunk]:
         if buffer[0].size > _BUFFER:
             buffer = _buffer(_BUFFER)
     if errors:
-        yield replace(_part(chunk, 0, 0, buffer), errors=tuple(sorted(errors, key=lambda error: error.line)))
+        yield _part(chunk, 0, 0, buffer).replace(errors=tuple(sorted(errors, key=lambda error: error.line)))
 
 
 def crossed_whole(chunk: Chunk) -> Iterator[Chunk]:
@@ -137,9 +134,9 @@ def crossed_whole(chunk: Chunk) -> Iterator[Chunk]:
         if waiting and size + part.rows[0].size > _LARGEST:
             yield _joined(waiting)
             waiting, size = [], 0
-        waiting.append(replace(part, rows=tuple(array.copy() for array in part.rows)))
+        waiting.append(part.replace(rows=tuple(array.copy() for array in part.rows)))
         size += part.rows[0].size
-    yield _joined(waiting) if waiting else replace(chunk, spaces=chunk.spaces[:0], crossings=())
+    yield _joined(waiting) if waiting else chunk.replace(spaces=chunk.spaces[:0], crossings=())
 
 
 def _joined(parts: list[Chunk]) -> Chunk:
@@ -151,8 +148,7 @@ def _joined(parts: list[Chunk]) -> Chunk:
         np.concatenate([np.zeros(1, np.uint32), *indptr]),
     )
     last = parts[-1]
-    return replace(
-        last,
+    return last.replace(
         rows=rows,
         y=np.concatenate([part.y for part in parts]),
         weight=np.concatenate([part.weight for part in parts]),
@@ -165,8 +161,7 @@ def _part(chunk: Chunk, first: int, done: int, buffer: Any) -> Chunk:
     last, used = first + done, int(buffer[2][done]) if done else 0
     if not done:
         buffer[2][0] = 0
-    return replace(
-        chunk,
+    return chunk.replace(
         rows=(buffer[0][:used], buffer[1][:used], buffer[2][: done + 1]),
         y=chunk.y[first:last],
         weight=chunk.weight[first:last],

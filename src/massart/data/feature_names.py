@@ -7,7 +7,6 @@ import contextlib
 import csv
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any, Final, NamedTuple
 
@@ -116,7 +115,7 @@ def _products(
 def named_rows(source: Source, schema: Schema) -> Iterator[list[_Named]]:
     """The features of each row; of a table, all of its columns, whether their values are 0 or not."""
     kind = detect_format(source)
-    own = schema if kind == schema.format else replace(schema, format=kind, header=None, separator=None)
+    own = schema if kind == schema.format else schema.replace(format=kind, header=None, separator=None)
     readers: dict[str, Callable[[Source, Schema], Iterator[list[_Named]]]] = {
         "svmlight": _svmlight,
         "vw": _vw,

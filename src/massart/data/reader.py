@@ -5,7 +5,6 @@ for chunk in massart.data.read("train.svm.gz"):
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from massart.data.chunk import Chunk, Position, check_crossings, crossed_whole
@@ -64,16 +63,16 @@ class Reader:
         self._current = 0
         check_crossings(schema.crossings)
         first = self.sources[0]
-        chosen = schema if schema.format != "auto" else replace(schema, format=detect_format(first))
+        chosen = schema if schema.format != "auto" else schema.replace(format=detect_format(first))
         self._format = find_format(chosen.format)(workers, labelled, tags)
         if chosen.columns is None and (chosen.numbers or chosen.decimal) and chosen.format != "csv":
             raise InvalidParameterError(
                 f"`numbers` and `decimal` say how CSV writes numbers, but {first.name} is {chosen.format}"
             )
         self._asked = chosen
-        asked = chosen if find_labels or chosen.labels is not None else replace(chosen, labels=_ANY_TWO)
+        asked = chosen if find_labels or chosen.labels is not None else chosen.replace(labels=_ANY_TWO)
         found = self._format.complete(first, asked)
-        self.schema = found if asked is chosen else replace(found, labels=chosen.labels)
+        self.schema = found if asked is chosen else found.replace(labels=chosen.labels)
 
     def __iter__(self) -> Iterator[Chunk]:
         return self.chunks()
@@ -96,7 +95,7 @@ class Reader:
             if self._strict and part.errors:
                 raise InvalidDataError(str(part.errors[0]))
             if waiting is not None:
-                yield replace(waiting, end=begin)
+                yield waiting.replace(end=begin)
             waiting = part
         if waiting is not None:
             yield waiting
@@ -129,5 +128,5 @@ class Reader:
                     "the number of columns of a pipe is not known beforehand: pass `features`, or hash with `bits=18`"
                 )
             widest = max((chunk.width for chunk in self.chunks()), default=1)
-            self.schema = replace(self.schema, features=widest)
+            self.schema = self.schema.replace(features=widest)
         return self

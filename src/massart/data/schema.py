@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from massart.errors import InvalidParameterError
+from massart.values import Value
 
 __all__ = ["BITS", "FORMATS", "MOST_BITS", "MOST_COLUMNS", "MOST_FEATURES", "TEXTS", "Schema"]
 
@@ -18,8 +18,7 @@ MOST_COLUMNS: Final = 1 << 20  # of a table, the elements of lists included
 _LONGEST = 60  # characters of a value in a message
 
 
-@dataclass(frozen=True)
-class Schema:
+class Schema(Value):
     """What decides the column, the value and the label of everything in a file.
 
     Features are either counted, column j of the file being column j of the matrix, or hashed to 2**bits columns.
@@ -69,7 +68,7 @@ class Schema:
         >>> Schema.from_dict(Schema(labels=("no", "yes")).as_dict()) == Schema(labels=("no", "yes"))
         True
         """
-        return {name: value for name, value in asdict(self).items() if value not in (None, ())}
+        return {name: value for name, value in self.asdict().items() if value not in (None, ())}
 
     @classmethod
     def from_dict(cls, given: Any, *, width: int | None = None) -> "Schema":

@@ -6,7 +6,6 @@ The door reads an array once: nobody may change it, from another thread, until t
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,6 +17,7 @@ from massart.kernels.learning import rows as kernel
 from massart.kernels.learning.row_order import put_in_order
 from massart.kernels.learning.rows import score_csr, score_dense
 from massart.options import LARGEST, SMALLEST
+from massart.values import Value
 
 _BLOCK = 8192  # rows of a Fortran-ordered or strided array that are copied at a time
 _ENTRIES = 1 << 17  # of sparse rows that are put in order at a time, or one row if it has more
@@ -47,8 +47,7 @@ _SEAL = object()  # who has it has checked
 Batch = tuple[int, NDArray[np.uint64], NDArray[Any], NDArray[np.float64]]  # count, order, labels, weight
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(Value):
     """A batch of rows, dense or CSR, as the kernels take them: nothing is copied that need not be.
 
     Made by `Rows.of` and `Rows.read` alone. Sparse rows are finite. Dense ones need not be: a kernel finds a value that
@@ -65,7 +64,7 @@ class Rows:
     in_order: bool = (
         True  # whether columns of CSR rows increase, or come as a reader gives them; else blocks are sorted
     )
-    seal: object = field(default=None, repr=False, compare=False)
+    seal: object = None
 
     def __post_init__(self) -> None:
         if self.seal is not _SEAL:
@@ -312,7 +311,6 @@ class Rows:
         return found
 
 
-@dataclass(frozen=True)
 class FiniteRows(Rows):
     """Rows of which every value has been looked at; made by `Rows.check` and `Rows.read` alone."""
 

@@ -1,18 +1,17 @@
 """Certificates: what is proved of the mistakes so far, in numbers and in one sentence; a classifier's summary."""
 
-from dataclasses import asdict, dataclass, replace
 from math import ceil, inf, isfinite
 from typing import Any
 
 from massart.errors import counted
+from massart.values import Value
 
 _SHOWN = 4  # experts of a pool that a summary names
 _ONE_HALF = 0.4995  # a limit that is as good as one half
 SAYS_NOTHING, WITHIN, CONTRADICTS = "says nothing yet", "within the bound", "contradicts the declaration"
 
 
-@dataclass(frozen=True)
-class Certificate:
+class Certificate(Value):
     """What is proved of the mistakes if labels are flipped with probability at most `noise_rate`, at margin `margin`.
 
         E[mistakes] <= mistake_bound = noise_rate * rounds + regret_bound      (one halfspace: Theorem 12)
@@ -122,7 +121,7 @@ class Certificate:
         if not unproved:
             return self
         excess = (1.0 - self.noise_rate) * self.rounds
-        return replace(self, regret_bound=excess, mistake_bound=self.rounds, confident_mistake_bound=self.rounds)
+        return self.replace(regret_bound=excess, mistake_bound=self.rounds, confident_mistake_bound=self.rounds)
 
 
 def noise_rate_words(rate: float) -> str:
@@ -142,7 +141,7 @@ def noise_rate_words(rate: float) -> str:
 
 def certificate_facts(certificate: Certificate) -> dict[str, Any]:
     """A certificate for JSON, with its verdict and sentence; None for numbers that JSON does not have."""
-    facts = asdict(certificate) | {
+    facts = certificate.asdict() | {
         name: getattr(certificate, name) for name in ("says_nothing", "verdict", "rounds_needed", "sentence")
     }
     return {name: None if isinstance(value, float) and not isfinite(value) else value for name, value in facts.items()}

@@ -1,6 +1,5 @@
 """MassartClassifier: the online halfspace learner in scikit-learn's contract."""
 
-from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -271,10 +270,10 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @staticmethod
     def _new_learner(options: LearnerOptions, class_weight: NDArray[np.float64], width: int, seed: int) -> Learner:
         if class_weight.size == 2:
-            return make_learner(width, replace(options, class_weight=tuple(class_weight.tolist()), seed=seed))
+            return make_learner(width, options.replace(class_weight=tuple(class_weight.tolist()), seed=seed))
         seeds = np.random.SeedSequence(seed).generate_state(class_weight.size, np.uint64).tolist()
         pairs = zip(class_weight.tolist(), seeds, strict=True)
-        return OneVsRest([make_learner(width, replace(options, class_weight=(1.0, w), seed=s)) for w, s in pairs])
+        return OneVsRest([make_learner(width, options.replace(class_weight=(1.0, w), seed=s)) for w, s in pairs])
 
     @staticmethod
     def _targets(learner: Learner, labels: NDArray[np.int64]) -> NDArray[Any]:

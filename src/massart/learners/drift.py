@@ -6,7 +6,6 @@ rows, so it is the recent mistakes that are bounded. The default is the pool tha
 forgetting costs a logarithm (Theorem 7 of docs/theory.md).
 """
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -88,7 +87,7 @@ class Drifting(BinaryLearner):
         grid: Grid | None = None,
         **changes: Any,
     ) -> None:
-        options = replace(options, horizon=horizon, **changes)
+        options = options.replace(horizon=horizon, **changes)
         if options.horizon is None:
             raise InvalidParameterError("horizon=None: give the number of rounds after which the past may be forgotten")
         totals = np.zeros(len(mixture.Total))

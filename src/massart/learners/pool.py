@@ -8,7 +8,6 @@ so nothing is explored. kernels/learning/pool.py is the whole algorithm.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import isfinite
 from typing import Any
 
@@ -102,7 +101,7 @@ class Pool(PoolArrays):
         grid: Grid | None = None,
         **changes: Any,
     ) -> None:
-        options = replace(options, **changes) if changes else options
+        options = options.replace(**changes) if changes else options
         grid = expert_grid(fit_intercept=options.fit_intercept) if grid is None else grid
         if not 1 <= len(grid) <= kernel.PLAIN:
             raise InvalidParameterError(f"grid has {len(grid)} experts: a pool holds 1 to {kernel.PLAIN} of them")

@@ -10,7 +10,6 @@ columns that occurred gives `SparseRows`; the file is the same as that of the wh
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from massart.learners.sparse_rows import SparseRows
 from massart.models.container import ALIGNMENT
+from massart.values import Value
 
 __all__ = [
     "BLOCK",
@@ -37,6 +37,7 @@ BLOCK = 1 << 20  # bytes that are read, written or hashed at a time
 _KINDS = "biufcSUmM"  # booleans, numbers, text and dates
 _LEAST = 4096  # rows, below which nothing is gained
 _ROWS = 1 << 16  # looked at at a time
+_NARROW = 16  # numbers in a row
 # Bytes of all folded arrays of a file, together. A forged file of a few bytes must not claim all memory.
 MOST_FOLDED = 1 << 33
 
@@ -70,8 +71,7 @@ class Piece(NamedTuple):
         return prod(self.shape) * self.dtype.itemsize
 
 
-@dataclass(frozen=True)
-class Described:
+class Described(Value):
     """What the header says about an array."""
 
     name: str
@@ -218,7 +218,12 @@ def _not_zero(rows: NDArray[Any]) -> NDArray[np.bool_]:
     """For each row, whether any of its bytes is not zero."""
     table = bytes_of(np.ascontiguousarray(rows)).reshape(len(rows), -1)
     wide = table.view(np.uint64) if table.shape[1] % 8 == 0 else table
-    return np.asarray((wide[:, 0] if wide.shape[1] == 1 else np.bitwise_or.reduce(wide, axis=1)) != 0)
+    if wide.shape[1] > _NARROW:
+        return np.asarray(np.bitwise_or.reduce(wide, axis=1) != 0)
+    found = wide[:, 0].copy()
+    for column in range(1, wide.shape[1]):  # many short rows: quicker column by column
+        found |= wide[:, column]
+    return np.asarray(found != 0)
 
 
 def unfold(

@@ -9,10 +9,10 @@ Sizes are written in 64 bits always (Zip64). Any program that reads zip files re
 import os
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from massart.errors import ModelFileError
+from massart.values import Value
 
 __all__ = ["ALIGNMENT", "Frame", "Member", "checked", "damaged"]
 
@@ -28,8 +28,7 @@ _SIZES, _PLACES = struct.Struct("<2H2Q"), struct.Struct("<2H3Q")
 _END64, _FINDER, _END = struct.Struct("<4sQ2H2L4Q"), struct.Struct("<4sLQL"), struct.Struct("<4s4H2LH")
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(Value):
     """One entry of the zip."""
 
     name: str

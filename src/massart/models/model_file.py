@@ -18,7 +18,6 @@ import stat
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
@@ -77,7 +76,7 @@ def write_model(path: _Path, kind: str, meta: Mapping[str, Any], arrays: Mapping
         folding = Folding.of(array) if array.nbytes <= room else None
         if folding is not None:
             room -= array.nbytes
-            described = replace(described, folded=folding.count)
+            described = described.replace(folded=folding.count)
         digest = hashlib.sha256()
         for piece, blocks in _pieces(described, array, folding):
             checksum = zlib.crc32(piece.prefix)
@@ -85,7 +84,7 @@ def write_model(path: _Path, kind: str, meta: Mapping[str, Any], arrays: Mapping
                 checksum = zlib.crc32(block, checksum)
                 digest.update(block)
             members.append(Member(piece.name, len(piece.prefix) + piece.nbytes, checksum))
-        facts[name] = replace(described, sha256=digest.hexdigest()).as_dict()
+        facts[name] = described.replace(sha256=digest.hexdigest()).as_dict()
         stored.append((described, array, folding))
     header = {"format": FORMAT, "kind": kind, "massart": __version__, "meta": dict(meta), "arrays": facts}
     text = json.dumps(header, allow_nan=False).encode()

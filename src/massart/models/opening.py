@@ -6,7 +6,6 @@ What needs scikit-learn or SciPy is imported when such a model is built, not bef
 import hashlib
 import json
 import os
-from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 from numbers import Integral, Real
@@ -26,6 +25,7 @@ from massart.learners.pool import Pool
 from massart.models.headers import check_header
 from massart.models.keys import key_path, read_key
 from massart.models.model_file import read_parts
+from massart.values import Value
 
 if TYPE_CHECKING:
     from massart.learners.bandit import MonotoneBandit
@@ -74,8 +74,7 @@ def decider_types() -> "dict[str, type[MonotoneBandit | MonotoneRanker]]":
     return {"bandit": MonotoneBandit, "ranker": MonotoneRanker}
 
 
-@dataclass(frozen=True)
-class OpenedModel:
+class OpenedModel(Value):
     """What is in a model file, checked."""
 
     path: Path

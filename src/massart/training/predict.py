@@ -3,7 +3,6 @@
 import contextlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -21,6 +20,7 @@ from massart.files import OutputLock, check_place, is_special, move_into
 from massart.training.chunk_trainer import check_width, row_errors, scores_of
 from massart.training.progress import Callbacks
 from massart.training.resume import open_trained
+from massart.values import Record
 
 __all__ = ["Predicted", "PredictionFile", "PredictionLines", "Sink", "predict_file"]
 
@@ -32,8 +32,7 @@ class Sink(Protocol):
         """Take these bytes."""
 
 
-@dataclass
-class Predicted:
+class Predicted(Record):
     """What was predicted."""
 
     rows: int = 0
@@ -75,9 +74,9 @@ def predict_file(
     weights = np.array(saved.model.weights[0])
     classes, schema = saved.model.classes, saved.schema
     if saved.model.schema is None and isinstance(classes[0], str):
-        schema = replace(schema, labels=None)  # whatever labels the rows may have, they need not be these
+        schema = schema.replace(labels=None)  # whatever labels the rows may have, they need not be these
     if data_format is not None and data_format != schema.format:
-        schema = replace(schema, format=data_format, header=None, separator=None)
+        schema = schema.replace(format=data_format, header=None, separator=None)
     if isinstance(out, Path):
         check_place(out, "the predictions")
     sources = find_sources(list(data))
@@ -143,7 +142,7 @@ class PredictionLines:
 
     def add(self, part: Chunk, scores: NDArray[np.float64]) -> None:
         """The scores of the rows of a part; only its lines, tags and errors are kept."""
-        self._parts.append((replace(part, rows=(), y=part.y[:0]), scores))
+        self._parts.append((part.replace(rows=(), y=part.y[:0]), scores))
 
     def text(self) -> bytes:
         """One line per row, an empty one for each row with an error."""

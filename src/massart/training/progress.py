@@ -1,7 +1,6 @@
 """How far a training has come, which a checkpoint holds, and what a training reports on the way."""
 
 import re
-from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk, Position, RowError
 from massart.errors import ModelFileError
+from massart.values import Record
 
 if TYPE_CHECKING:
     from massart.training.run import Training
@@ -34,8 +34,7 @@ class Measured(NamedTuple):
         return self.mistakes / max(1, self.rows)
 
 
-@dataclass
-class Progress:
+class Progress(Record):
     """Counts so far, and the place from which to go on.
 
     >>> progress = Progress(learned=10, position=Position(0, 420, 10))
@@ -45,7 +44,7 @@ class Progress:
 
     passed: int = 1  # the pass under way, from 1
     phase: str = LEARN
-    position: Position = Position()  # noqa: RUF009  a NamedTuple does not change
+    position: Position = Position()
     read: int = 0  # rows read in this phase, those left out included
     # Of the first pass:
     learned: int = 0
@@ -55,8 +54,8 @@ class Progress:
     weightless: int = 0
     held_out: int = 0
     width: int = 0  # columns seen
-    row_errors: dict[str, int] = field(default_factory=dict)  # rows left out, by kind of error
-    unknown_labels: dict[str, int] = field(default_factory=dict)  # those of them left out for their label, by label
+    row_errors: dict[str, int] = {}  # rows left out, by kind of error
+    unknown_labels: dict[str, int] = {}  # those of them left out for their label, by label
     output: str = ""  # where the predictions of the first pass go, and how
     predictions: int = 0  # bytes written there, if it is a file
     # Of the pass under way; the last three are sums of importances:
@@ -65,12 +64,12 @@ class Progress:
     wrong: float = 0.0
     weight_positive: float = 0.0
     # Of the rows kept apart: after each pass, and of the measurement under way.
-    holdout: list[Measured] = field(default_factory=list)
-    measured: Measured = Measured()  # noqa: RUF009
+    holdout: list[Measured] = []
+    measured: Measured = Measured()
 
     def as_dict(self) -> dict[str, Any]:
         """For a JSON header; `from_dict` gives it back."""
-        return asdict(self) | {"position": list(self.position)}
+        return self.asdict() | {"position": list(self.position)}
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> "Progress":

@@ -10,7 +10,6 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Any, Final
@@ -29,17 +28,17 @@ from massart.models.opening import OpenedModel, learner_from, open_model
 from massart.training.chunk_trainer import AGAIN, KEPT, ChunkTrainer
 from massart.training.progress import Progress
 from massart.training.settings import Settings
+from massart.values import Value
 
 __all__ = ["TrainedModel", "class_values", "content_digest", "difference", "identity", "open_trained", "write_trained"]
 
 _LAYOUT: Final = 1  # of checkpoints: what is learned and counted on the way, and how it is stored
-_SHARED: Final = 1 << 22  # bytes of all files together that are looked at
+_SHARED: Final = 1 << 20  # bytes of all files together that are looked at
 _LEAST, _BLOCK, _BLOCKS = 1 << 13, 1 << 12, 64  # bytes of a file; of a block, at least; blocks of a file, at most
 _SAMPLED, _WHOLE = "blocks:", "sha256:"
 
 
-@dataclass(frozen=True)
-class TrainedModel:
+class TrainedModel(Value):
     """A classifier of two classes in a file, checked."""
 
     model: OpenedModel

@@ -3,7 +3,6 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from massart.training.progress import FINISH, LEARN, MEASURE, Callbacks, Progres
 from massart.training.resume import TrainedModel, class_values, identity, write_trained
 from massart.training.settings import Settings
 from massart.training.summary import Summary, label_words, peak_memory
+from massart.values import Record
 
 __all__ = ["Training"]
 
@@ -33,8 +33,7 @@ class _RefusedError(InvalidDataError):
     """There are not two labels, so that there is nothing to resume either."""
 
 
-@dataclass
-class _Work:
+class _Work(Record):
     """What this process has done."""
 
     rows: int = 0  # learned
@@ -322,7 +321,7 @@ class Training:
         return self._summary(begun, str(self.checkpoint) if written else None)
 
     def _summary(self, begun: float, checkpoint: str | None = None) -> Summary:
-        progress, work, learner = self.progress, self._work, self.trainer.first
+        progress, work = self.progress, self._work
         stopped = self._stopped() if progress.phase != FINISH else None
         seconds, compiling = time.monotonic() - begun, compiled().seconds - work.compiling
         learning = max(seconds - compiling, 1e-9)
@@ -337,10 +336,7 @@ class Training:
             labels=label_words(self.reader.schema),
             answers=self._names,
             passes=progress.passed,
-            certificate=learner.certificate() if learner is not None else None,
-            noise_rate=learner.lower_noise_rate() if learner is not None else None,
-            features=self.trainer.features(),
-            columns=self.trainer.width,
+            trainer=self.trainer,
             row_errors=dict(progress.row_errors),
             unlabelled=progress.unlabelled,
             weightless=progress.weightless,

@@ -1,12 +1,12 @@
 """What was asked of a training: the learner, the passes, the rows that are kept apart, the checkpoints."""
 
 import re
-from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from massart.errors import InvalidParameterError
 from massart.learners.multiclass import Binary, make_learner
 from massart.options import LearnerOptions
+from massart.values import Value
 
 __all__ = ["Every", "Settings"]
 
@@ -43,8 +43,7 @@ class Every(NamedTuple):
         return bool((self.rows and rows >= self.rows) or (self.seconds and seconds >= self.seconds))
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Value):
     """How to learn. Parameters of the learner are those of `MassartClassifier`.
 
     >>> Settings(noise_rate=0.1, margin=0.05).learner(7).weights.size
@@ -62,7 +61,7 @@ class Settings:
     seed: int = 0
     passes: int = 1
     holdout: int | str | None = None  # every n-th row is never learned but measures the error; or a file that does
-    checkpoint: Every = Every(seconds=300.0)  # noqa: RUF009  a NamedTuple does not change
+    checkpoint: Every = Every(seconds=300.0)
     strict: bool = False  # stop at the first malformed row instead of leaving it out
     strict_resume: bool = False  # go on only if every byte of the data is the same, not only of samples of it
     given: frozenset[str] = frozenset()  # names that were given, though with the default value
@@ -104,11 +103,11 @@ class Settings:
         massart.errors.InvalidParameterError: margin=0.1, but m.massart was begun with margin=0.05: leave it out
         """
         known = {**parameters, "seed": parameters.get("random_state") or 0}
-        usual = {field.name: field.default for field in fields(self)}
+        usual = self._defaults
         for name in _LEARNER:
             asked, own = getattr(self, name), known.get(name, usual[name])
             if asked != own and (name in self.given or asked != usual[name]):
                 raise InvalidParameterError(
                     f"{name}={asked!r}, but {model} was begun with {name}={own!r}: leave it out"
                 )
-        return replace(self, **{name: known.get(name, usual[name]) for name in _LEARNER})
+        return self.replace(**{name: known.get(name, usual[name]) for name in _LEARNER})

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,4 +173,4 @@ def schema_with(own: Schema, asked: Schema, model: str) -> Schema:
             )
     if asked.format in ("auto", own.format):
         return own
-    return replace(own, format=asked.format, header=None, separator=None)
+    return own.replace(format=asked.format, header=None, separator=None)

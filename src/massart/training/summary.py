@@ -2,23 +2,26 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from massart.data.schema import Schema
 from massart.errors import counted
 from massart.learners.certificate import Certificate, certificate_facts, noise_rate_words
 from massart.models.headers import printable
 from massart.training.progress import Measured
+from massart.values import Value
+
+if TYPE_CHECKING:
+    from massart.training.chunk_trainer import ChunkTrainer
 
 __all__ = ["STATUS", "Summary", "label_words", "peak_memory"]
 
 STATUS = "/proc/self/status"  # of Linux: what a process holds
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(Value):
     """The end of a training, or its state when it was stopped."""
 
     rows: int  # learned in the first pass, each predicted before it was learned
@@ -27,10 +30,7 @@ class Summary:
     labels: tuple[str, str]  # the negative and the positive one, as the rows have them
     answers: tuple[str, str]  # and as predictions name them
     passes: int
-    certificate: Certificate | None  # of all rounds of the model; None if nothing was learned
-    noise_rate: float | None  # a lower confidence limit
-    features: int  # columns whose weight is not 0
-    columns: int
+    trainer: "ChunkTrainer"  # what was learned: most of what is said about it is not asked for with --quiet
     row_errors: Mapping[str, int]  # rows left out, by kind of error
     unlabelled: int
     weightless: int
@@ -46,6 +46,26 @@ class Summary:
     checkpoint: str | None = None  # where to go on from
     stopped: int | None = None  # the signal that ended it before its time
     compiling_seconds: float = 0.0  # of `seconds`, for kernels that were not compiled yet
+
+    @cached_property
+    def certificate(self) -> Certificate | None:
+        """Of all rounds of the model; None if nothing was learned."""
+        return self.trainer.first.certificate() if self.trainer.first is not None else None
+
+    @cached_property
+    def noise_rate(self) -> float | None:
+        """A lower confidence limit."""
+        return self.trainer.first.lower_noise_rate() if self.trainer.first is not None else None
+
+    @cached_property
+    def features(self) -> int:
+        """Columns whose weight is not 0."""
+        return self.trainer.features()
+
+    @property
+    def columns(self) -> int:
+        """Columns of the model."""
+        return self.trainer.width
 
     @property
     def error(self) -> float | None:
@@ -70,8 +90,13 @@ class Summary:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return asdict(self) | {
+        plain = self.asdict()
+        del plain["trainer"]
+        return plain | {
             "certificate": None if self.certificate is None else certificate_facts(self.certificate),
+            "noise_rate": self.noise_rate,
+            "features": self.features,
+            "columns": self.columns,
             "error": self.error,
             "constant": self.constant,
             "constant_error": self.constant_error,

@@ -7,12 +7,12 @@ lines.
 import importlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from massart.data.schema import FORMATS, Schema
 from massart.errors import InvalidDataError
+from massart.values import Value
 
 if TYPE_CHECKING:
     from massart.data.chunk import Chunk, Position
@@ -61,8 +61,7 @@ _LOOKED_AT: Final = 1 << 16  # bytes of the beginning, and
 _LINES: Final = 20
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(Value):
     """How the rows of a file of one format are read."""
 
     workers: int = 2  # threads that read ahead

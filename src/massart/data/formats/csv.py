@@ -1,7 +1,6 @@
 """CSV: records cut and parsed by compiled code on all cores, handed out in order."""
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -81,7 +80,7 @@ def _whole_records(
             left = None
         if left is not None:
             text = np.concatenate((left.text, block.text))
-            block = replace(left, text=text, end=block.end)  # noqa: PLW2901
+            block = left.replace(text=text, end=block.end)  # noqa: PLW2901
         elif not has_byte(block.text, np.uint8(ord('"'))):
             yield block
             continue
@@ -100,10 +99,10 @@ def _cut(block: Block, name: str, separator: np.uint8, longest: int) -> Generato
             return None
         place = Position(block.end.source, block.offset + end, block.line + int(np.count_nonzero(text[:end] == 10)))
         if end:
-            yield replace(block, text=text[:end], end=place)
-            block = replace(block, errors=())
+            yield block.replace(text=text[:end], end=place)
+            block = block.replace(errors=())
         if after == end:
-            return replace(block, text=text[end:].copy(), offset=place.offset, line=place.line)
+            return block.replace(text=text[end:].copy(), offset=place.offset, line=place.line)
         size = f"{longest >> 20} MiB" if longest >= 1 << 20 else f"{longest} bytes"
         words = f"the record is longer than {size}"
         block = Block(

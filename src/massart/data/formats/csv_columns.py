@@ -1,7 +1,6 @@
 """The columns of a CSV file: a look at its first records, what each column is, and the same columns in other files."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -26,6 +25,7 @@ from massart.data.schema import MOST_COLUMNS, Schema
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels.parsing.csv import CATEGORY, LABEL, LEFT_OUT, NUMBER, WEIGHT, WITH_COMMA, WITH_POINT
 from massart.kernels.parsing.csv_fields import A_NUMBER, MISSING, WORDS, cut_records, find_fields
+from massart.values import Value
 
 __all__ = ["Head", "Plan", "choose_columns", "column_warnings", "look", "plan_for"]
 
@@ -182,8 +182,7 @@ def _has_commas(head: Head) -> bool:
     return bool(commas) and all(map(has_comma, commas))
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Value):
     """What to make of each field of a record, as `parse_csv` takes it."""
 
     names: tuple[str, ...]  # for messages
@@ -218,7 +217,7 @@ def choose_columns(head: Head, schema: Schema, where: str, *, labelled: bool) ->
         Column(name, "category" if text else "number", 1, "text") for name, text in zip(names, texts, strict=True)
     ]
     if not header and schema.label is None:
-        schema = replace(schema, label="1")
+        schema = schema.replace(label="1")
     layout = choose(columns, schema, where, labelled=labelled)
     if labelled and layout.label is not None and schema.labels is None:
         schema = with_labels(schema, _label_cells(head, layout.label, where, header=header), where)
@@ -226,11 +225,11 @@ def choose_columns(head: Head, schema: Schema, where: str, *, labelled: bool) ->
         # Features are numbered among themselves, as in svmlight, wherever the label is.
         kept = [feature.column for feature in layout.features]
         taken = {*kept, layout.label, layout.weight}
-        schema = replace(schema, ignore=tuple(name for i, name in enumerate(names) if i not in taken))
+        schema = schema.replace(ignore=tuple(name for i, name in enumerate(names) if i not in taken))
         for number, i in enumerate(kept):
             columns[i] = columns[i]._replace(name=str(number + 1))
-    schema = replace(schema, numbers=tuple(columns[i].name for i in sorted(written)))
-    found = replace(completed(columns, layout, schema), header=header, separator=head.separator)
+    schema = schema.replace(numbers=tuple(columns[i].name for i in sorted(written)))
+    found = completed(columns, layout, schema).replace(header=header, separator=head.separator)
     if found.features is not None and schema.features is not None and schema.features < found.features:
         raise InvalidDataError(
             f"{where} has {found.features} columns of features, more than `features={schema.features}`: pass more, or "

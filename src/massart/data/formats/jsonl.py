@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NoReturn
@@ -54,7 +53,7 @@ class JsonlFormat(Format):
                 raise InvalidDataError(
                     f"{source.name}: fields of JSON are hashed, but columns were counted; pass `bits={BITS}`"
                 )
-            schema = replace(schema, bits=BITS)
+            schema = schema.replace(bits=BITS)
         if not self.labelled:
             return schema
         names: dict[str, None] = {}
@@ -77,7 +76,7 @@ class JsonlFormat(Format):
                     f"{source.name}: which field is the label? The first lines have {listed}: "
                     "name one with `label='FIELD'`"
                 )
-            schema = replace(schema, label=label)
+            schema = schema.replace(label=label)
         elif lines and schema.label not in names:
             raise missing(source.name, schema.label, list(names), "the label", "label")
         return with_labels(schema, found, source.name)

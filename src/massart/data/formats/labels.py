@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -132,11 +131,11 @@ def with_labels(schema: Schema, found: Iterable[Any], where: str) -> Schema:
         texts = sorted({as_text(value) for value in values})
         if len(texts) != 2:
             raise _not_two(texts, where)
-        return replace(schema, labels=(texts[0], texts[1]))
+        return schema.replace(labels=(texts[0], texts[1]))
     every = {float(value) if isinstance(value, bool | np.bool_) else float(as_text(value)) for value in values}
     numbers = sorted(number for number in every if np.isfinite(number))
     if len(numbers) == 2 and not _USUAL.issuperset(numbers):
-        return replace(schema, labels=(as_text(numbers[0]), as_text(numbers[1])))
+        return schema.replace(labels=(as_text(numbers[0]), as_text(numbers[1])))
     if len(numbers) > 2 and len(set(Labels(None).of_numbers(np.array(numbers)).tolist()) - {UNKNOWN}) < 2:
         raise _not_two([as_text(number) for number in numbers], where)
     return schema

@@ -8,7 +8,6 @@ import io
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
@@ -295,13 +294,13 @@ def _layout_of(
     only the features.
     """
     if apart:
-        schema = replace(schema, label=None)
+        schema = schema.replace(label=None)
     if of.dtype.names is None and schema.columns is not None:
         return _by_place(columns, schema, schema.columns, where, labelled=labelled and not apart)
     if of.dtype.names is None and schema.label is None and not apart:
-        schema = replace(schema, label="1")
+        schema = schema.replace(label="1")
     layout = choose(columns, schema, where, labelled=labelled and not apart)
-    return replace(layout, label=None) if apart else layout
+    return layout.replace(label=None) if apart else layout
 
 
 def _by_place(
@@ -333,8 +332,8 @@ def _with_columns(columns: Sequence[Column], layout: Layout, of: _Header, schema
     """The completed schema; features without names are counted from 1, as in svmlight, whatever their columns."""
     complete = completed(columns, layout, schema)
     if of.dtype.names is None:
-        complete = replace(complete, columns=tuple(str(j + 1) for j in range(layout.width)))
-    return replace(complete, label=schema.label) if apart else complete
+        complete = complete.replace(columns=tuple(str(j + 1) for j in range(layout.width)))
+    return complete.replace(label=schema.label) if apart else complete
 
 
 def _is_float32(of: _Header, layout: Layout) -> bool:

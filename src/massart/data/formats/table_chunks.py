@@ -1,7 +1,6 @@
 """Rows of a table as a chunk: those with errors left out and listed, columns hashed where that is asked for."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +13,7 @@ from massart.data.row_errors import sentence
 from massart.data.schema import Schema
 from massart.kernels.parsing import row_errors as codes
 from massart.kernels.parsing.tables import put_column, put_eight_columns, to_csr
+from massart.values import Record
 
 __all__ = ["Matrix", "Table", "converted", "frozen", "is_importance", "rows_of_a_chunk"]
 
@@ -61,14 +61,13 @@ def converted(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
         return frozen(np.ascontiguousarray(values, dtype))
 
 
-@dataclass(eq=False)
-class Matrix:
+class Matrix(Record):
     """What is known of some rows while their columns are read one after the other."""
 
     values: NDArray[Any]  # (n, width): 0 where there is nothing, 1 where there is a category
     first: int  # rows of the file before these
-    varying: dict[int, NDArray[np.uint32]] = field(default_factory=dict)  # hashes of the categories in a column
-    errors: dict[int, tuple[str, str]] = field(default_factory=dict)  # row -> column, message: the first of each
+    varying: dict[int, NDArray[np.uint32]] = {}  # hashes of the categories in a column
+    errors: dict[int, tuple[str, str]] = {}  # row -> column, message: the first of each
     large: int = 0  # values that may not be as large as they are
 
     def put(self, first: int, columns: Sequence[NDArray[Any]]) -> None:

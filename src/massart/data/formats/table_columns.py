@@ -4,7 +4,6 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
@@ -12,6 +11,7 @@ from massart.data.formats.labels import is_number
 from massart.data.hashing import name_hash
 from massart.data.schema import BITS, MOST_COLUMNS, Schema
 from massart.errors import InvalidDataError
+from massart.values import Value
 
 __all__ = [
     "LABELS",
@@ -74,8 +74,7 @@ class Feature(NamedTuple):
     size: int = 1
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Value):
     """What the columns of a file, counted from 0, are for."""
 
     label: int | None
@@ -151,8 +150,7 @@ def completed(columns: Sequence[Column], layout: Layout, schema: Schema) -> Sche
         categories += [name] * (feature.kind == "category")
     hashed = bool(categories or schema.crossings or schema.bits is not None)
     ignored = [_find(one, [column.name for column in columns], schema) for one in schema.ignore]
-    return replace(
-        schema,
+    return schema.replace(
         label=None if layout.label is None else columns[layout.label].name,
         weight=schema.weight if layout.weight is None else columns[layout.weight].name,
         ignore=tuple(columns[number].name for number in ignored if number is not None),

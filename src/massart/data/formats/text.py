@@ -3,7 +3,6 @@
 import queue
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,7 @@ class TextFormat(Format):
         if self.labelled and schema.labels is None:
             schema = with_labels(schema, _labels_in_head(source, schema), source.name)
         if schema.format == "vw" and schema.bits is None:
-            return replace(schema, bits=BITS, features=None)
+            return schema.replace(bits=BITS, features=None)
         return schema
 
     def chunks(self, source: Source, schema: Schema, start: Position) -> Iterator[Chunk]:

@@ -9,7 +9,6 @@ end is there and nothing more.
 import contextlib
 import queue
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -21,6 +20,7 @@ from massart.data.io.stream import Stream
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels.parsing.row_errors import LONGEST_LINE
 from massart.kernels.parsing.swar import count_between
+from massart.values import Value
 
 __all__ = ["Block", "Spare", "blocks"]
 
@@ -34,8 +34,7 @@ _SMALLEST: Final = 4  # bytes of a portion: the byte order mark, and something a
 Spare: TypeAlias = queue.SimpleQueue[NDArray[np.uint8]]  # buffers to be used again
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
+class Block(Value):
     """Whole lines of one source; `text[i]` is byte `offset + i` of its decompressed data.
 
     The text ends with a line end, which is added where the last line of the source has none, and shares memory with

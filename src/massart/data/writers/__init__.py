@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from massart.data.chunk import Chunk, RowError, crossed
@@ -15,6 +14,7 @@ from massart.data.writers.file import Target, writing
 from massart.data.writers.lines import TABLES, TEXT_WRITERS, Heading, csv_first_line
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.files import check_place
+from massart.values import Value
 
 __all__ = ["Converted", "LateImportanceError", "convert_rows", "format_to_write", "write_rows"]
 
@@ -136,8 +136,7 @@ def _write_table(chunks: Iterator[Chunk], target: Target, heading: Heading, path
     return rows
 
 
-@dataclass(frozen=True)
-class Converted:
+class Converted(Value):
     """What was written, and what was not."""
 
     rows: int

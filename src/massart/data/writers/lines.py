@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from massart.data.chunk import Chunk
 from massart.data.formats.labels import is_number
 from massart.data.schema import Schema
 from massart.errors import InvalidParameterError
+from massart.values import Value
 
 __all__ = ["LABEL", "TABLES", "TEXT_WRITERS", "WEIGHT", "Heading", "csv_first_line", "dense_blocks"]
 
@@ -27,8 +27,7 @@ _SIMPLE: Final = re.compile(r"[\w.+-]+")  # a cell of CSV that needs no quotes
 _ENTRIES: Final = 1 << 17  # that become text at once
 
 
-@dataclass(frozen=True)
-class Heading:
+class Heading(Value):
     """How columns, labels and importances are written.
 
     Columns that were counted go by their names, or their numbers from 1. Of columns that were hashed, columns of
@@ -43,7 +42,7 @@ class Heading:
     bits: int | None
     width: int | None
     weighted: bool
-    hashed_names: Mapping[int, str] = field(default_factory=dict)  # column -> name, where the name is hashed to it
+    hashed_names: Mapping[int, str] = {}  # column -> name, where the name is hashed to it
 
     @classmethod
     def of(cls, schema: Schema, to: str, *, weighted: bool) -> "Heading":
