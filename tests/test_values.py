@@ -1,4 +1,4 @@
-"""Records and values: fields by position or name, defaults of their own, copies that are equal, and no other changes."""
+"""Records and values: fields by position or name, defaults of their own, equal copies, and no other changes."""
 
 import copy
 import inspect
@@ -31,8 +31,8 @@ class Count(Record):
 def test_fields_and_defaults():
     assert Place(1.0, 2.0, name="a").asdict() == {"x": 1.0, "y": 2.0, "marks": {}, "name": "a"}
     assert str(inspect.signature(Place)) == "(x, y=0.0, marks={}, name='')"
-    for wrong in [lambda: Point(), lambda: Point(1.0, z=2.0), lambda: Point(1.0, x=1.0), lambda: Point(1, 2, {}, 4)]:
-        with pytest.raises(TypeError, match="^Point takes x, y, marks$"):
+    for wrong in [Point, lambda: Point(1.0, z=2.0), lambda: Point(1.0, x=1.0), lambda: Point(1, 2, {}, 4)]:
+        with pytest.raises(TypeError, match="Point takes x, y, marks"):
             wrong()
     with pytest.raises(ValueError, match="below 0"):
         Point(1.0).replace(x=-1.0)
@@ -57,7 +57,11 @@ def test_values_do_not_change():
     assert point != Place(1.0)
 
 
-@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+def pickled(value):
+    return pickle.loads(pickle.dumps(value))  # noqa: S301
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, pickled])
 def test_copies_are_equal(way):
     for value in (Place(1.0, name="b"), Count(3, ["e"])):
         assert way(value) == value
