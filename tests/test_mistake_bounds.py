@@ -165,7 +165,7 @@ def test_the_pool_pays_at_most_its_price(world):
     for seed in range(SEEDS // 5):
         pool = play(pool_for(one := worlds.make(world, seed=seed), seed), one, rounds)
         t, losses = pool._t, pool._M[mixture.Member.LOSS]
-        gap, split = mixture.gap_of(pool._M, t), t[mixture.Total.SPLIT]
+        gap, split = mixture.gap_of(pool._M, t, pool._M.shape[1]), t[mixture.Total.SPLIT]
         assert t[mixture.Total.DRAWN] <= losses.min() + 2 * gap + 1e-9
         assert 2 * gap <= theory.adahedge_price(losses.size, rounds, losses.min(), laziness=17 / 16)
         assert t[mixture.Total.EXPECTED] <= t[mixture.Total.VOTED] + theory.prod_default_price(split)

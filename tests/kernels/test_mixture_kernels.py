@@ -8,6 +8,7 @@ from scipy.stats import chi2
 
 from massart import theory
 from massart.kernels.learning import mixture as kernel
+from massart.kernels.learning.simd import LANES
 
 LAZY = 17 / 16
 ROUNDING = 1e-9
@@ -26,6 +27,25 @@ def fresh(experts):
     t[[kernel.Total.PRIOR, kernel.Total.CHANCE]] = 0.5
     t[kernel.Total.FAVOUR] = 1.0
     return M, t
+
+
+def padded(array):
+    """With zeros behind the experts, up to a multiple of LANES, as the kernel of a pool has it."""
+    return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, -array.shape[-1] % LANES)])
+
+
+def answer(M, t, scores, voting, seed):
+    return kernel.answer(padded(M), t, padded(scores), scores.size, voting, seed)
+
+
+def judge(M, t, scores, given, vote, y, c, voting):
+    members = padded(M)
+    kernel.judge(members, t, padded(scores), scores.size, given, vote, y, c, voting)
+    M[:] = members[:, : scores.size]
+
+
+def gap_of(M, t):
+    return kernel.gap_of(M, t, M.shape[1])
 
 
 def signs(scores):
@@ -85,10 +105,10 @@ def play(labels, weights, rounds=300, experts=7, seed=0, voting=kernel.SAMPLE, c
     for scores, label, row in stream(labels, weights, rounds, experts, seed):
         kernel.weigh(t, row * max(classes))
         before = M.copy(), t.copy()
-        given, vote = kernel.answer(M, t, scores, voting, SEED)
+        given, vote = answer(M, t, scores, voting, SEED)
         y = label(M[kernel.Member.SHARE] / t[kernel.Total.TOTAL], vote, t[kernel.Total.CHANCE])
         c = row * classes[int(y > 0)]
-        kernel.judge(M, t, scores, given, vote, y, c, voting)
+        judge(M, t, scores, given, vote, y, c, voting)
         yield scores, y, c, given, vote, before, M, t
 
 
@@ -146,7 +166,7 @@ def test_shares_and_gap_are_those_of_adahedge(labels, weights):
         losses = after_round
         assert close(after[kernel.Member.LOSS], losses, 1e-12)
         assert close(then[kernel.Total.DRAWN], drawn)
-        assert close(kernel.gap_of(after, then), gap, 1e-7, 1e-9 * heaviest)
+        assert close(gap_of(after, then), gap, 1e-7, 1e-9 * heaviest)
         assert then[kernel.Total.GAP] >= 0.0
         assert gap <= (then[kernel.Total.GAP] + then[kernel.Total.DOUBT]) * (1 + ROUNDING) + 1e-9 * heaviest
         assert drawn <= losses.min() + 2 * gap + 1e-9 * heaviest  # Theorem 7(b), on the path
@@ -223,12 +243,12 @@ def test_a_mistake_that_all_experts_make_costs_nothing():
         M, t = fresh(3)
         for r in range(40):
             kernel.weigh(t, weights[r % len(weights)])
-            given, vote = kernel.answer(M, t, np.ones(3), kernel.SAMPLE, SEED)
-            kernel.judge(M, t, np.ones(3), given, vote, -1.0, weights[r % len(weights)], kernel.SAMPLE)
+            given, vote = answer(M, t, np.ones(3), kernel.SAMPLE, SEED)
+            judge(M, t, np.ones(3), given, vote, -1.0, weights[r % len(weights)], kernel.SAMPLE)
             assert 0.0 <= t[kernel.Total.GAP] <= 1e-14
             assert np.array_equal(M[kernel.Member.SHARE], np.full(3, M[kernel.Member.SHARE, 0]))
         assert t[kernel.Total.DRAWN] == pytest.approx(t[kernel.Total.WRONG])
-        assert kernel.gap_of(M, t) <= 1e-14
+        assert gap_of(M, t) <= 1e-14
 
 
 def test_a_leader_that_errs_keeps_its_share_however_small_the_gap():
@@ -237,10 +257,10 @@ def test_a_leader_that_errs_keeps_its_share_however_small_the_gap():
     last = np.where(np.arange(17) == 16, -1.0, 1.0)
     for y in (1.0, 1.0, -1.0):  # the last expert is wrong twice, then all others once
         kernel.weigh(t, 1.0)
-        given, vote = kernel.answer(M, t, last, kernel.SAMPLE, SEED)
-        kernel.judge(M, t, last, given, vote, y, 1.0, kernel.SAMPLE)
+        given, vote = answer(M, t, last, kernel.SAMPLE, SEED)
+        judge(M, t, last, given, vote, y, 1.0, kernel.SAMPLE)
     assert M[kernel.Member.SHARE, 16] / t[kernel.Total.TOTAL] < 1e-20
-    assert kernel.gap_of(M, t) == pytest.approx(1 / 17, rel=1e-6)
+    assert gap_of(M, t) == pytest.approx(1 / 17, rel=1e-6)
 
 
 def test_no_share_is_lost_when_a_heavy_row_comes_late():
@@ -252,14 +272,14 @@ def test_no_share_is_lost_when_a_heavy_row_comes_late():
     scores = np.array([1.0, -1.0])
     for y, c in [(1.0, 1e-4)] * 101 + [(1.0, 0.5), (-1.0, 1.0)]:
         kernel.weigh(t, c)
-        given, vote = kernel.answer(M, t, scores, kernel.SAMPLE, SEED)
-        kernel.judge(M, t, scores, given, vote, y, c, kernel.SAMPLE)
-    assert kernel.gap_of(M, t) == pytest.approx(1.0 - 0.5101, abs=5e-4)  # ln 2 / rate = 5e-5, a few times
+        given, vote = answer(M, t, scores, kernel.SAMPLE, SEED)
+        judge(M, t, scores, given, vote, y, c, kernel.SAMPLE)
+    assert gap_of(M, t) == pytest.approx(1.0 - 0.5101, abs=5e-4)  # ln 2 / rate = 5e-5, a few times
     for _ in range(2000):
         kernel.weigh(t, 1.0)
-        given, vote = kernel.answer(M, t, scores, kernel.SAMPLE, SEED)
+        given, vote = answer(M, t, scores, kernel.SAMPLE, SEED)
         y = -1.0 if M[kernel.Member.SHARE, 0] >= M[kernel.Member.SHARE, 1] else 1.0  # the leader is always wrong
-        kernel.judge(M, t, scores, given, vote, y, 1.0, kernel.SAMPLE)
+        judge(M, t, scores, given, vote, y, 1.0, kernel.SAMPLE)
         assert np.isfinite(M).all()
         assert t[kernel.Total.TOTAL] > 0
     assert t[kernel.Total.DRAWN] <= M[kernel.Member.LOSS].min() + theory.adahedge_price(2, 2002, 1001, LAZY)
@@ -269,9 +289,9 @@ def test_extreme_scores_leave_numbers():
     M, t = fresh(4)
     for scores in ([1e150, -1e150, 0.0, 1e-160], [-0.0, 0.0, 1e300, -1e-300], [1.0, 1.0, 1.0, 1.0]) * 20:
         kernel.weigh(t, 1.0)
-        given, vote = kernel.answer(M, t, np.array(scores), kernel.SAMPLE, SEED)
+        given, vote = answer(M, t, np.array(scores), kernel.SAMPLE, SEED)
         assert not np.isnan(given)
-        kernel.judge(M, t, np.array(scores), given, vote, 1.0, 1.0, kernel.SAMPLE)
+        judge(M, t, np.array(scores), given, vote, 1.0, 1.0, kernel.SAMPLE)
     assert np.isfinite(M).all()
     assert np.isfinite(t).all()
 
@@ -363,7 +383,7 @@ def test_an_expert_is_drawn_as_often_as_its_share_says():
     counts = {}
     for n in range(20_000):
         t[kernel.Total.ROUNDS] = n
-        given, vote = kernel.answer(M, t, scores, kernel.SAMPLE, SEED)
+        given, vote = answer(M, t, scores, kernel.SAMPLE, SEED)
         assert vote == -2.0
         counts[given] = counts.get(given, 0) + 1
     answers = {-0.5: 0.6, 1.0: 0.4 / 8, 2.0: 0.4 / 2, -4.0: 0.4 * 3 / 8}  # in units of the scores' size

@@ -287,12 +287,11 @@ def test_a_row_that_is_not_sound_changes_nothing(bad, width):
         before, average = bits(pool), pool.new_average()
         spoiled = X[50:].copy()
         spoiled[6, 2] = bad
-        state = (pool._W, pool._V, pool._F, pool._C, pool._S, pool._M, pool._t)
-        every = np.arange(width, dtype=np.uint64)
+        every = np.arange(width, dtype=np.uint32)
         batch = (4, np.arange(6, 10, dtype=np.uint64), y[50:].astype(np.int8), c[50:])
         rows = (np.ascontiguousarray(spoiled).reshape(-1), every, every[:0])
         answers = np.full(10, 7.0)
-        assert kernel.learn_pool(rows, batch, np.uint64(0), pool._how, state, average, answers) == 0
+        assert pool._learn_part(rows, batch, average, answers) == 0
         assert bits(pool) == before
         assert not average.any()
         assert (answers == 7.0).all()
@@ -312,14 +311,13 @@ def test_the_kernel_returns_the_place_of_the_first_row_that_is_not_sound(normali
     """Rows 7 and 3 never are; row 24 is too long to be learned as it is. They come from the last to the first."""
     X, y, c = stream(4, 30, 5)
     X[7, 1], X[3, 1], X[24, 1] = np.nan, np.inf, 1e60
-    csr, every = sp.csr_matrix(X), np.arange(5, dtype=np.uint64)
+    csr, every = sp.csr_matrix(X), np.arange(5, dtype=np.uint32)
     rows = (X.reshape(-1), every, every[:0])
     if sparse:
         rows = (csr.data, csr.indices.astype(np.uint32), csr.indptr.astype(np.uint32))
     pool, answers = Pool(5, normalize=normalize), np.empty(30)
-    state = (pool._W, pool._V, pool._F, pool._C, pool._S, pool._M, pool._t)
     batch = (30, np.arange(29, -1, -1, dtype=np.uint64), y.astype(np.int8), c)
-    assert kernel.learn_pool(rows, batch, np.uint64(0), pool._how, state, np.empty((0, 0)), answers) == place
+    assert pool._learn_part(rows, batch, np.empty((0, 0)), answers) == place
     assert pool.rounds == place, "the rounds before it have been learned"
 
 

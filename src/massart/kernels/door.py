@@ -33,7 +33,7 @@ def _floats(a: NDArray[Any]) -> NDArray[Any]:
         return a.astype(np.float64)
 
 
-def _frozen(a: NDArray[Any]) -> NDArray[Any]:
+def read_only(a: NDArray[Any]) -> NDArray[Any]:
     """A read-only view: kernels are compiled for it alone, and a memory map is used where it lies."""
     view = a.view()
     view.flags.writeable = False
@@ -90,7 +90,7 @@ class Rows(Value):
             raise InvalidDataError(
                 f"X is an array of {X.dtype} with {X.ndim} dimensions: give real numbers, one row per example"
             )
-        return Rows(_frozen(_floats(X)), None, X.shape[0], X.shape[1], names, longest, seal=_SEAL)
+        return Rows(read_only(_floats(X)), None, X.shape[0], X.shape[1], names, longest, seal=_SEAL)
 
     @classmethod
     def read(cls, rows: Any, width: int | None = None, *, scaled: bool = True) -> "FiniteRows":
@@ -124,7 +124,7 @@ class Rows(Value):
             raise InvalidDataError(
                 f"the rows have an entry in column {met - 1} (counted from 0), but the model has {width} columns"
             )
-        parts = _frozen(data), _frozen(indices), _frozen(indptr)
+        parts = read_only(data), read_only(indices), read_only(indptr)
         return Rows(None, parts, indptr.size - 1, met if width is None else width, None, longest, seal=_SEAL).check()
 
     @classmethod
@@ -136,8 +136,8 @@ class Rows(Value):
             )
         unsigned = np.uint32 if X.indices.dtype == np.int32 and X.indptr.dtype == np.int32 else np.uint64
         wide = np.int32 if unsigned is np.uint32 else np.int64
-        indices = _frozen(np.ascontiguousarray(X.indices, wide).view(unsigned))
-        indptr = _frozen(np.ascontiguousarray(X.indptr, wide).view(unsigned))
+        indices = read_only(np.ascontiguousarray(X.indices, wide).view(unsigned))
+        indptr = read_only(np.ascontiguousarray(X.indptr, wide).view(unsigned))
         verdict, row = kernel.check_indices(indices, indptr, X.shape[1])
         if verdict == kernel.OUT_OF_RANGE:
             raise InvalidDataError(
@@ -145,7 +145,7 @@ class Rows(Value):
                 "or row pointers that do not fit its data: build it again with scipy.sparse.csr_matrix. "
                 "Nothing was learned from this batch."
             )
-        parts = _frozen(np.ascontiguousarray(_floats(X.data))), indices, indptr
+        parts = read_only(np.ascontiguousarray(_floats(X.data))), indices, indptr
         in_order = verdict != kernel.NOT_CANONICAL
         return Rows(None, parts, X.shape[0], X.shape[1], names, longest, in_order, _SEAL)
 
@@ -189,11 +189,11 @@ class Rows(Value):
         """Dense rows as C-ordered arrays, with the place of their first; all at once if they are C-ordered already."""
         X = np.asarray(self.dense)
         if X.flags.c_contiguous and order.size == 0:
-            yield _frozen(X), 0
+            yield read_only(X), 0
             return
         for start in range(0, order.size or self.count, _BLOCK):
             pick: Any = order[start : start + _BLOCK] if order.size else slice(start, start + _BLOCK)
-            yield _frozen(np.ascontiguousarray(X[pick])), start
+            yield read_only(np.ascontiguousarray(X[pick])), start
 
     @property
     def _entries(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -220,7 +220,7 @@ class Rows(Value):
             block = np.empty(size, data.dtype), np.empty(size, indices.dtype), np.empty(stop - start + 1, indptr.dtype)
             put_in_order(self._entries, order, start, self.width, *block)
             end = int(block[2][-1])
-            yield (_frozen(block[0][:end]), _frozen(block[1][:end]), _frozen(block[2])), start
+            yield (read_only(block[0][:end]), read_only(block[1][:end]), read_only(block[2])), start
             start = stop
 
     def _are_short(self) -> bool:
@@ -253,7 +253,7 @@ class Rows(Value):
             return
         X = np.asarray(self.dense)
         if count == 0 or X.flags.c_contiguous:
-            yield _frozen(np.ascontiguousarray(X)), (count, chosen, y, weight), slice(0, count)
+            yield read_only(np.ascontiguousarray(X)), (count, chosen, y, weight), slice(0, count)
             return
         for block, start in self._blocks(chosen):
             place = slice(start, start + block.shape[0])

@@ -43,7 +43,7 @@ def fade(pool: Pool, factor: float) -> None:
         t[mixture.Total.RATE] /= factor
         t[mixture.Total.KEEP] = exp(-t[mixture.Total.RATE])
     else:  # nothing that distinguishes experts was seen for so long that it is as good as never
-        mixture.share(pool._M, t, 0.0)
+        mixture.share(pool._M, t, pool._M.shape[1], 0.0)
     plain = slice(kernel.DIAGONAL, None)
     for row in (kernel.Column.CAP, kernel.Column.LINEAR, kernel.Column.INVERSE):
         S[row, plain] *= factor

@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidParameterError
-from massart.kernels.door import FiniteRows, Rows, check_outputs, row_of
+from massart.kernels.door import FiniteRows, Rows, check_outputs, read_only, row_of
 from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as kernel
+from massart.kernels.learning.row_blocks import Block, read_rows
 from massart.kernels.learning.rows import mixed
+from massart.kernels.learning.simd import LANES
 from massart.learners.base import check_columns
 from massart.learners.certificate import Certificate
 from massart.learners.certify import PoolState, Prod, certify_mixture, lower_pool_noise_rate
@@ -68,6 +70,39 @@ _VOTINGS = {"sample": mixture.SAMPLE, "majority": mixture.MAJORITY}
 _DIAGONAL_NAMES = ("AROW", "AROW, a quarter", "logistic, fast", "logistic")
 _LATE_NAME = "recent labels"
 _FEW_NAMES = ("AROW, full matrix", "logistic, centred, fast", "logistic, centred", "logistic, centred, slow")
+
+
+_ENTRIES = 1 << 16  # of a block of rows: values that stay in the second cache until they are learned
+_ROWS = 1 << 12  # of a block, at most
+_MOST_ROWS = 1 << 32  # of the weights: the kernel has 32 bits for the number of a column
+
+
+def _new_block(entries: int, rows: int) -> Block:
+    """Room for copies of rows (kernels/learning/row_blocks.py)."""
+    places = entries + LANES
+    return np.empty(places), np.empty(places, np.uint32), np.empty(rows + 1, np.uint32)
+
+
+_NO_BLOCK = _new_block(0, 0)
+
+
+def _filled(block: Block, columns: Any) -> Any:
+    """A block as rows for the kernel; columns are those of dense rows, if it holds such."""
+    values, own, starts = block
+    rows = (values, own, starts) if columns is None else (values, columns, starts[:0])
+    return tuple(read_only(part) for part in rows)
+
+
+def _row_length(entries: Any, row: int) -> int:
+    """How many entries a row has."""
+    _, indices, indptr = entries
+    return int(indptr[row + 1]) - int(indptr[row]) if indptr.size else int(indices.size)
+
+
+def _is_ready(entries: Any) -> bool:
+    """Whether the kernel takes rows where they lie, if they have no zeros."""
+    data, indices, _ = entries
+    return bool(data.dtype == np.float64 and indices.dtype == np.uint32)
 
 
 class Pool(PoolArrays):
@@ -145,15 +180,47 @@ class Pool(PoolArrays):
         if rows.csr is None:
             self._keep_all_columns()
         check_outputs(scores, count, self._sums(average), self._W)
+        if len(self._W) > _MOST_ROWS:
+            raise MemoryError(f"{len(self._W):,} columns with weights do not fit into one pool")
         before = None if sure else [array.copy() for array in (*self._state(), self._sums(average))]
         answers = scores if scores.size else np.empty(count)
         for entries, batch, place in self._parts(rows, order, y, weight):
-            state, sums = self._state(), self._sums(average)
-            bad = kernel.learn_pool(entries, batch, self._seed[0], self._how, state, sums, answers[place])
+            bad = self._learn_part(entries, batch, self._sums(average), answers[place])
             if bad >= 0:
-                for array, old in zip((*state, sums), before or (), strict=before is not None):
+                for array, old in zip((*self._state(), self._sums(average)), before or (), strict=before is not None):
                     array[...] = old
                 rows.refuse(order, place.start + bad)
+
+    def _learn_part(self, entries: Any, batch: Any, sums: NDArray[np.float64], answers: NDArray[np.float64]) -> int:
+        """Learn from rows; return -1, or the place of the first row that is not valid."""
+        count, order, _, _ = batch
+        block = _NO_BLOCK
+        ready, done = _is_ready(entries), 0
+        while done < count:
+            if ready:  # up to a row with a zero
+                done += self._learn_rounds(entries, False, batch, done, count - done, sums, answers)
+            if done == count:
+                break
+            taken, whole = read_rows(entries, count, order, done, block)
+            if taken == 0:
+                row = int(order[done]) if order.size else done
+                block = _new_block(max(_row_length(entries, row), min(_ENTRIES, entries[0].size)), min(_ROWS, count))
+                continue
+            copies = _filled(block, entries[1] if whole else None)
+            learned = self._learn_rounds(copies, True, batch, done, taken, sums, answers)
+            done += learned
+            if learned < taken:
+                return done
+        return -1
+
+    def _learn_rounds(
+        self, rows: Any, are_copies: bool, batch: Any, first: int, rounds: int, sums: Any, answers: Any
+    ) -> int:
+        """So many rounds of a batch, up to a row with a zero or one that is not valid; return how many were learned."""
+        state, seed = self._state(), self._seed[0]
+        return int(
+            kernel.learn_pool(rows, are_copies, batch, first, rounds, seed, self._how, state, sums, answers[first:])
+        )
 
     def score(self, x: NDArray[Any]) -> float:
         """The score of the vote, which `predict` uses; `learn` may predict with an expert drawn at random."""

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.kernels.door import Rows
+from massart.kernels.door import Rows, read_only
 from massart.kernels.learning import pool as kernel
 from massart.kernels.states import check_pool
 from massart.learners.base import BinaryLearner, check_narrower, check_wider, narrowed, widened
@@ -19,7 +19,7 @@ from massart.learners.columns import ColumnMap, ColumnSums, are_many
 from massart.learners.locking import locked
 from massart.learners.sparse_rows import SparseRows, aligned, grown
 
-_NO_ARRAY, _NO_COLUMNS = np.empty((0, 0)), np.empty(0, np.uint64)
+_NO_ARRAY, _NO_COLUMNS = np.empty((0, 0)), read_only(np.empty(0, np.uint32))
 
 
 class PoolArrays(BinaryLearner):
@@ -99,10 +99,10 @@ class PoolArrays(BinaryLearner):
         whole[..., columns] = table[..., slots]
         return whole
 
-    def _columns_of(self, dense: NDArray[Any]) -> NDArray[np.uint64]:
+    def _columns_of(self, dense: NDArray[Any]) -> NDArray[np.uint32]:
         """The list of columns that all dense rows share; there is none while rows are sparse, and columns many."""
         if self._every.size != dense.shape[1]:
-            self._every = np.arange(dense.shape[1], dtype=np.uint64)
+            self._every = read_only(np.arange(dense.shape[1], dtype=np.uint32))
         return self._every
 
     def new_average(self) -> Any:

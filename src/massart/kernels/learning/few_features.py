@@ -10,7 +10,7 @@ that vectors may be loaded and stored whole.
 """
 
 from math import sqrt
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -47,20 +47,21 @@ _ZERO, _ONE, _TWO, _LANES = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def spread_out(values: Floats, columns: Indices, count: np.uint64, bias: float, d: np.uint64, x: Floats) -> None:
+def spread_out(
+    values: Floats, at: np.uint64, columns: Indices, first: np.uint64, count: np.uint64, bias: float, d: np.uint64,
+    x: Floats,
+) -> None:  # fmt: skip
     """The row with its zeros and its constant in x; columns that came after x was made are left out."""
     x[:] = 0.0
     for p in range(count):
-        if columns[p] < d:
-            x[columns[p]] = values[p]
+        if columns[first + p] < d:
+            x[columns[first + p]] = values[at + p]
     x[d] = bias
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def few_scores(
-    x: Floats, d: np.uint64, F: Floats, C: Floats, weight: float, z: Floats, scores: Floats, place: int
-) -> None:
-    """Scores of the full matrix's mean and of the centred experts, from `place` on; their features are left in z."""
+def few_scores(x: Floats, d: np.uint64, F: Floats, C: Floats, weight: float, z: Floats) -> Any:
+    """Scores of the full matrix's mean and of the three centred experts; their features are left in z."""
     size = d + _ONE
     full, fast, middle, slow = no_sums(), no_sums(), no_sums(), no_sums()
     share, highest, lowest = spread(1.0 / max(weight, LEAST)), spread(_LARGEST_CENTRED), spread(-_LARGEST_CENTRED)
@@ -79,10 +80,12 @@ def few_scores(
     z[d] = 1.0 if x[d] != 0.0 else 0.0  # in units of its own size, as the features
     # Should the matrix lose its precision, the others must still count.
     score = total(full) + x[d] * F[size * size + d]
-    scores[place] = max(-LARGEST_SCORE, min(LARGEST_SCORE, score))
-    scores[place + 1] = total(fast) + z[d] * C[at + d]
-    scores[place + 2] = total(middle) + z[d] * C[at + size + d]
-    scores[place + 3] = total(slow) + z[d] * C[at + _TWO * size + d]
+    return (
+        max(-LARGEST_SCORE, min(LARGEST_SCORE, score)),
+        total(fast) + z[d] * C[at + d],
+        total(middle) + z[d] * C[at + size + d],
+        total(slow) + z[d] * C[at + _TWO * size + d],
+    )
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
@@ -99,7 +102,7 @@ def _add_times(
 
 @njit(cache=True, error_model="numpy", forceinline=True)
 def centred_steps(
-    x: Floats, d: np.uint64, y: float, c: float, weight: float, scores: Floats, place: int, z: Floats, C: Floats
+    x: Floats, d: np.uint64, y: float, c: float, weight: float, scores: Floats, place: np.uint64, z: Floats, C: Floats
 ) -> None:
     """Logistic descent in the centred features, then their means and deviations."""
     size, squares = d + _ONE, no_sums()
@@ -109,7 +112,7 @@ def centred_steps(
     # Steps fall with the root of the rows that count; an outlier moves a score no further than any other row.
     step = sqrt(d + 1.0) / max(d + 1.0, total(squares) + z[d] * z[d]) / sqrt(weight / c)
     for k in range(CENTRED):
-        slope = _CENTRED_PACES[k] * step * y / (1.0 + exp(min(700.0, y * scores[place + 1 + k])))
+        slope = _CENTRED_PACES[k] * step * y / (1.0 + exp(min(700.0, y * scores[place + _ONE + np.uint64(k)])))
         _add_times(C, np.uint64(CENTRED_SIZE - CENTRED + k) * size, slope, z, _ZERO, size)
     # Without a constant coordinate there is no place for the means: features are only scaled.
     share = c / weight if x[d] != 0.0 else 0.0

@@ -8,6 +8,9 @@
 
 Both change their rates only when what they depend on has grown by a sixteenth. Theorem 7 of docs/theory.md is about
 exactly this. The functions are compiled into the kernels that call them, kernels/learning/pool.py above all.
+
+Sums over experts are taken by lanes (kernels/learning/simd.py). So `answer` and `judge` take M and scores with a
+multiple of LANES columns, of which `experts` are in use; what is behind them has neither share nor voice.
 """
 
 from enum import IntEnum
@@ -18,6 +21,16 @@ import numpy as np
 
 from massart.kernels.compiling import Batch, Floats, njit
 from massart.kernels.learning.elementary import coin, exp, log
+from massart.kernels.learning.simd import (
+    LANES,
+    add_products,
+    load,
+    no_sums,
+    spread,
+    store,
+    total,
+    where_negative,
+)
 
 MAJORITY, SAMPLE = 0.0, 1.0
 
@@ -67,41 +80,42 @@ class Total(IntEnum):
 
 
 LEAST: Final = 1e-200  # squares below that count as that
+_ZERO, _LANES = np.uint64(0), np.uint64(LANES)
 
 
 @njit(cache=True, error_model="numpy")
-def _fewest_losses(M: Floats) -> float:
+def _fewest_losses(M: Floats, experts: int) -> float:
     best = M[Member.LOSS, 0]
-    for e in range(1, M.shape[1]):
+    for e in range(1, experts):
         best = min(best, M[Member.LOSS, e])
     return best
 
 
 @njit(cache=True, error_model="numpy")
-def gap_of(M: Floats, t: Floats) -> float:
+def gap_of(M: Floats, t: Floats, experts: int) -> float:
     """AdaHedge's cumulative mixability gap: what draws lost less what the mixture's exponential weights lost."""
     if t[Total.GAP] == 0.0:
         return 0.0
     mixed = -log(t[Total.TOTAL] / t[Total.TOTAL_THEN]) / t[Total.RATE]
     if t[Total.TOTAL] < 1e-100:  # shares have vanished, one heavy row is enough: begin with the losses
-        best, total = _fewest_losses(M), 0.0
-        for e in range(M.shape[1]):
+        best, total = _fewest_losses(M, experts), 0.0
+        for e in range(experts):
             total += exp((best - M[Member.LOSS, e]) * t[Total.RATE])
         mixed = best - t[Total.BEST_THEN] - log(total / t[Total.TOTAL_THEN]) / t[Total.RATE]
     return max(t[Total.GAP], t[Total.GAP] + t[Total.DRAWN] - t[Total.DRAWN_THEN] - mixed)
 
 
 @njit(cache=True, error_model="numpy")
-def share(M: Floats, t: Floats, gap: float) -> None:
+def share(M: Floats, t: Floats, experts: int, gap: float) -> None:
     """AdaHedge's rate for a gap, and the shares; and voices, shares in units of the scores' size."""
     # While the gap is 0, the rate is infinite: the leaders share all. So do they if the rate would overflow.
     gap = gap if gap > LEAST else 0.0
-    t[Total.RATE] = log(np.float64(M.shape[1])) / gap if gap > 0.0 else 0.0
+    t[Total.RATE] = log(np.float64(experts)) / gap if gap > 0.0 else 0.0
     t[Total.KEEP] = exp(-t[Total.RATE]) if gap > 0.0 else 0.0
-    best, unknown, total = _fewest_losses(M), 0.0, 0.0
-    for e in range(M.shape[1]):
+    best, unknown, total = _fewest_losses(M, experts), 0.0, 0.0
+    for e in range(experts):
         unknown = max(unknown, M[Member.POWER, e])
-    for e in range(M.shape[1]):
+    for e in range(experts):
         lead = M[Member.LOSS, e] - best
         M[Member.SHARE, e] = 1.0 if lead == 0.0 else exp(-lead * t[Total.RATE]) if gap > 0.0 else 0.0
         # An expert all of whose scores were 0 so far counts as if they were as large as anybody's.
@@ -168,37 +182,56 @@ def compare(t: Floats, missed: float, wrong: float, c: float) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def answer(M: Floats, t: Floats, scores: Floats, voting: float, seed: np.uint64) -> Any:
+def answer(M: Floats, t: Floats, scores: Floats, experts: int, voting: float, seed: np.uint64) -> Any:
     """The score of the answer, in units of its size, and that of the vote."""
-    vote = 0.0
-    for e in range(scores.size):
-        vote += M[Member.VOICE, e] * scores[e]
+    sums, lanes = no_sums(), np.uint64(M.shape[1])
+    for e in range(_ZERO, lanes, _LANES):
+        sums = add_products(sums, load(M, np.uint64(Member.VOICE) * lanes + e), load(scores, e))
+    vote = total(sums)
     toss = coin(seed, t[Total.ROUNDS])
     if voting == MAJORITY or toss >= t[Total.CHANCE]:
         return vote / t[Total.TOTAL], vote
     left, e = toss / t[Total.CHANCE] * t[Total.TOTAL], 0
-    while e < scores.size - 1 and left >= M[Member.SHARE, e]:
+    while e < experts - 1 and left >= M[Member.SHARE, e]:
         left -= M[Member.SHARE, e]
         e += 1
     return scores[e] / sqrt(max(M[Member.POWER, e], LEAST) if M[Member.POWER, e] > 0.0 else 1.0), vote
 
 
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _judge_experts(M: Floats, scores: Floats, positive: bool, c: float, keep: float) -> Any:
+    """Losses, shares and voices after a label; the shares of those who were wrong, and the shares that are left."""
+    # Of experts whose scores are negative, and of the others: losses, and what they keep of their shares.
+    miss, other_miss = spread(1.0 if positive else 0.0), spread(0.0 if positive else 1.0)
+    kept, other_kept = spread(keep if positive else 1.0), spread(1.0 if positive else keep)
+    lanes, wrong, left = np.uint64(M.shape[1]), no_sums(), no_sums()
+    for e in range(_ZERO, lanes, _LANES):
+        loss, share, voice = (
+            np.uint64(Member.LOSS) * lanes + e,
+            np.uint64(Member.SHARE) * lanes + e,
+            np.uint64(Member.VOICE) * lanes + e,
+        )
+        score, shares = load(scores, e), load(M, share)
+        missed, factor = where_negative(score, miss, other_miss), where_negative(score, kept, other_kept)
+        store(M, loss, add_products(load(M, loss), spread(c), missed))
+        wrong = add_products(wrong, missed, shares)
+        shares = shares * factor
+        left = left + shares
+        store(M, share, shares)
+        store(M, voice, load(M, voice) * factor)
+    return total(wrong), total(left)
+
+
 @njit(cache=True, error_model="numpy", inline="always")
-def judge(M: Floats, t: Floats, scores: Floats, given: float, vote: float, y: float, c: float, voting: float) -> None:
+def judge(
+    M: Floats, t: Floats, scores: Floats, experts: int, given: float, vote: float, y: float, c: float, voting: float
+) -> None:
     """The mixture and Prod learn the label."""
     positive = y > 0.0
     finite = t[Total.GAP] > 0.0
     keep = 0.0 if not finite else t[Total.KEEP] if c == 1.0 else exp(-t[Total.RATE] * c)
-    before = 0.0 if finite else _fewest_losses(M)
-    wrong, left = 0.0, 0.0
-    for e in range(scores.size):
-        miss = 1.0 if (scores[e] >= 0.0) != positive else 0.0
-        M[Member.LOSS, e] += c * miss
-        wrong += miss * M[Member.SHARE, e]
-        kept = keep if miss > 0.0 else 1.0
-        M[Member.SHARE, e] *= kept
-        M[Member.VOICE, e] *= kept
-        left += M[Member.SHARE, e]
+    before = 0.0 if finite else _fewest_losses(M, experts)
+    wrong, left = _judge_experts(M, scores, positive, c, keep)
     wrong /= t[Total.TOTAL]
     t[Total.TOTAL] = left
     count_answer(t, given, y, c)
@@ -211,18 +244,18 @@ def judge(M: Floats, t: Floats, scores: Floats, given: float, vote: float, y: fl
     compare(t, missed, wrong, c)
     if np.int64(t[Total.ROUNDS]) & 7 == 0 or t[Total.ROUNDS] < 64.0:
         t[Total.HEARD] += c
-        for e in range(scores.size):
+        for e in range(experts):
             M[Member.POWER, e] += (min(scores[e] * scores[e], 1e300) - M[Member.POWER, e]) * (c / t[Total.HEARD])
     # AdaHedge changes its rate every round; every sixteenth of the gap is as good, and costs few logarithms.
     if not finite:
-        share(M, t, max(0.0, wrong * c - (_fewest_losses(M) - before)))
+        share(M, t, experts, max(0.0, wrong * c - (_fewest_losses(M, experts) - before)))
         return
     t[Total.DOUBT] += min(wrong * c, 0.125 * t[Total.RATE] * c * c)  # the gap grew by no more (Hoeffding)
     if 16.0 * t[Total.DOUBT] > t[Total.GAP] or t[Total.ROUNDS] > t[Total.NEXT] or left < 1e-100:
-        gap = gap_of(M, t)
+        gap = gap_of(M, t, experts)
         t[Total.DOUBT] = gap - t[Total.GAP]
         if 16.0 * t[Total.DOUBT] > t[Total.GAP] or t[Total.ROUNDS] > t[Total.NEXT] or left < 1e-100:
-            share(M, t, gap)
+            share(M, t, experts, gap)
 
 
 @njit(cache=True, error_model="numpy")

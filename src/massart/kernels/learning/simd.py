@@ -263,6 +263,19 @@ def spread_four(_: Any, value: Any) -> Any:
     return _FOUR(_FLOAT), lambda context, builder, signature, values: _everywhere(builder, values[0], 4)
 
 
+@intrinsic
+def four_of(_: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """These four numbers. Stored one by one, they could not be loaded as four for some time."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        four = ir.Constant(_FOUR.ir, ir.Undefined)
+        for place, value in enumerate(values):
+            four = builder.insert_element(four, value, _INT(place))
+        return four
+
+    return _FOUR(_FLOAT, _FLOAT, _FLOAT, _FLOAT), generate
+
+
 def _prefetch(context: Any, builder: Any, signature: Any, values: Any, to_write: int) -> Any:
     pointer = _pointer(context, builder, signature.args[0], values[0], values[1], 1)
     pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
