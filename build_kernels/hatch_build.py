@@ -93,6 +93,8 @@ def build(folder: Path, levels: list[str]) -> Path:
     linking = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-s"]
     options = ["-O2", "-Wall", "-shared", "-fPIC", "-fvisibility=hidden", *linking]
     subprocess.run([*compiler, *options, *include, str(source), *objects, "-lm", "-o", str(extension)], check=True)
+    # A function of Numba's runtime that runtime.h lacks is missed only when the extension is loaded.
+    subprocess.run([sys.executable, "-c", f"import {MODULE}"], cwd=folder, check=True)
     return extension
 
 
