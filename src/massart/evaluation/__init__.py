@@ -15,6 +15,7 @@ from massart.evaluation.intervals import (
     empirical_bernstein_interval,
     normal_interval,
 )
+from massart.evaluation.likelihood import clopper_pearson_interval, cressie_read_interval
 from massart.evaluation.log import POLICIES, Policy, WeightedLog, weigh
 from massart.evaluation.off_policy import ESTIMATORS, INTERVALS, Evaluation, Line, evaluate
 from massart.evaluation.reward_model import RidgeRewards, cross_fitted_rewards
@@ -31,7 +32,9 @@ __all__ = [
     "RidgeRewards",
     "WeightedLog",
     "bootstrap_intervals",
+    "clopper_pearson_interval",
     "confidence_sequence",
+    "cressie_read_interval",
     "cross_fitted_rewards",
     "direct_method",
     "doubly_robust",
