@@ -57,7 +57,7 @@ def _of_propensities(seen: WeightedLog) -> list[str]:
             "biased if the choice depended on anything but the features and chance; no interval includes their error"
         ]
     played = seen.propensities
-    if played is not None and (played == 1.0).all() and np.diff(seen.starts).max() > 1 and seen.policy != "logged":
+    if played is not None and (played == 1.0).all() and np.diff(seen.starts).max() > 1 and not seen.is_logged:
         return [
             "every arm taken had probability 1: such a log explores nothing, and nothing can be said about a policy "
             "that takes other arms"

@@ -57,6 +57,7 @@ class WeightedLog:
     contexts: Any  # (K, d), or None if they were not kept
     skipped: dict[str, int]  # decisions left out, by reason
     warnings: tuple[str, ...] = ()  # what is odd about the log as a whole
+    is_logged: bool = False  # the policy is the one that wrote the log
     estimated: bool = False  # propensities were not logged
     propensities: FloatArray | None = None  # (n,) by which weights were divided
     positions: npt.NDArray[np.int64] | None = None  # (n,)
@@ -180,8 +181,13 @@ def weigh_all(
     found = []
     for name, policy in named.items():
         given = np.concatenate(target[name])
-        weights = np.ones(taken.size) if policy == "logged" else given[taken] / joined["propensities"]
-        found.append(WeightedLog(policy=name, weights=weights, target=given, **shared))
+        weights = (
+            np.ones(taken.size)
+            if isinstance(policy, str) and policy == "logged"
+            else given[taken] / joined["propensities"]
+        )
+        is_logged = isinstance(policy, str) and policy == "logged"
+        found.append(WeightedLog(policy=name, weights=weights, target=given, is_logged=is_logged, **shared))
     return found
 
 

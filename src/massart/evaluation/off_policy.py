@@ -287,7 +287,7 @@ class _Run:
 
     def _line(self, number: int, estimate: Estimate, intervals: list[Interval]) -> Line:
         logged = self.logged_by_slate if estimate.estimator == "iips" else self.logged
-        same = logged is None or (self.every[number].policy == "logged")
+        same = logged is None or self.every[number].is_logged
         return Line(
             estimate.estimator,
             estimate.value,
@@ -301,7 +301,7 @@ class _Run:
         return Difference(
             self.every[number].policy,
             other,
-            estimate.estimator,
+            reference.estimator if self.every[number].is_logged else estimate.estimator,
             estimate.value - reference.value,
             _or_none(whole.standard_error),
             tuple(self._large_sample(estimate, reference)),
@@ -311,11 +311,17 @@ class _Run:
         """Of any two policies, by every estimator that both have."""
         for number, estimates in enumerate(self.estimates):
             for later in range(number + 1, len(self.estimates)):
-                others = {one.estimator: one for one in self.estimates[later]}
-                for one in estimates:
-                    if one.estimator in others:
-                        name = self.every[later].policy
-                        yield self._difference(number, one, name, others[one.estimator])
+                names = {one.estimator: None for one in (*estimates, *self.estimates[later])}
+                for name in names:
+                    first, second = self._estimate(number, name), self._estimate(later, name)
+                    if first is not None and second is not None:
+                        yield self._difference(number, first, self.every[later].policy, second)
+
+    def _estimate(self, number: int, name: str) -> Estimate | None:
+        """An estimate of a policy; what the logged policy earned is known without any estimator."""
+        if self.every[number].is_logged:
+            return self.logged_by_slate if name == "iips" else self.logged
+        return next((one for one in self.estimates[number] if one.estimator == name), None)
 
     def _bounded(self, seen: WeightedLog, notes: list[str], names: list[str]) -> list[tuple[str, Interval]]:
         """The intervals that need the range of the rewards, each with its estimator."""
