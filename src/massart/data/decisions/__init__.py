@@ -193,9 +193,11 @@ def detect_format(source: Source) -> str:
     text = first.decode(errors="replace").strip()
     if text.startswith("{"):
         own = ("c", "_label_cost", "EventId", "RewardValue")
-        if number == len(lines) and len(head) == _HEAD:  # the rest of the line was not read
-            return "dsjson" if any(f'"{name}"' in text for name in own) else "jsonl"
-        return "dsjson" if set(own) & set(records.record(text, source.name, number)) else "jsonl"
+        try:
+            names = set(records.record(text, source.name, number))
+        except InvalidDataError:  # the line is bad, or the rest of it was not read
+            names = {name for name in own if f'"{name}"' in text}
+        return "dsjson" if set(own) & names else "jsonl"
     if tables.csv_separator(text) is not None or tables.is_open_bandit(text):
         return "csv"
     if "|" in text:
