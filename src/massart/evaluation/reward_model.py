@@ -201,6 +201,8 @@ def _fitted(model: Any, rows: Any, rewards: FloatArray, share: FloatArray | None
                     "fill in: take ridge or forest"
                 )
             rows, others = rows.toarray(), others.toarray()
+        elif sparse.issparse(rows):
+            rows, others = _short(rows), _short(others)
         model.fit(rows, rewards, **given)
         predicted = np.asarray(model.predict(others), dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -210,6 +212,12 @@ def _fitted(model: Any, rows: Any, rewards: FloatArray, share: FloatArray | None
     if predicted.shape != (others.shape[0],) or not np.isfinite(predicted).all():
         raise InvalidParameterError(f"reward_model {name} predicts no finite number for each row: take another")
     return np.clip(predicted, float(rewards.min()), float(rewards.max()))
+
+
+def _short(rows: Any) -> Any:
+    """Rows with indices of 32 bits: trees take no others."""
+    parts = rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+    return sparse.csr_array(parts, shape=rows.shape) if rows.nnz < 1 << 31 else rows
 
 
 def _takes_sparse(model: Any) -> bool:
