@@ -101,6 +101,8 @@ def test_cressie_read_covers_where_rewards_fall_with_weights():
         plain += np.cov(weights * rewards, weights)[0, 1] < 0
         hits += found.low <= 0.5 * 0.9 * 0.9 <= found.high
     assert plain == LOGS
+    y = weights * rewards
+    assert found.low == pytest.approx(y.mean() - stats.t.ppf(0.975, 399) * y.std() / 20)
     assert hits / LOGS >= 0.95 - SLACK - ASYMPTOTIC
 
 
