@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from massart.data.decisions import Decision as Decision
     from massart.data.decisions import DecisionBatch as DecisionBatch
     from massart.data.decisions import DecisionLog as DecisionLog
+    from massart.data.decisions import LogColumns as LogColumns
     from massart.data.decisions import write_decisions as write_decisions
     from massart.data.reader import Reader as Reader
     from massart.data.reader import read as read
@@ -31,6 +32,7 @@ _HOME = {
     "DecisionLog": "decisions",
     "FORMATS": "schema",
     "LOG_FORMATS": "decisions",
+    "LogColumns": "decisions",
     "Position": "chunk",
     "Reader": "reader",
     "RowError": "row_errors",
@@ -47,6 +49,7 @@ __all__ = [
     "Decision",
     "DecisionBatch",
     "DecisionLog",
+    "LogColumns",
     "Position",
     "Reader",
     "RowError",

@@ -5,11 +5,12 @@
 | `vw` | VW's `--cb_adf` text | `massart.data.decisions.vw` |
 | `dsjson` | VW's and Personalizer's decision service | `massart.data.decisions.vw` |
 | `jsonl` | massart's own records, one per line | `massart.data.decisions.records` |
-| `csv` | the same records, one per line | `massart.data.decisions.records` |
+| `csv` | the same records, one per line, or a table with columns of any names | `.records`, `.tables` |
 | `parquet` | the same records as columns | `massart.data.decisions.records` |
 
 Logs come from the same places as rows: files, folders, patterns, pipes; plain, gzip, zstd or bz2. A malformed line is
 refused with file, line and field; nothing that was read before it should be used, and `massart.evaluation` does not.
+With `max_bad_lines` that many are left out instead, counted and listed.
 """
 
 import os
@@ -17,16 +18,27 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from massart.data.decisions import records, vw
-from massart.data.decisions.decision import Decision, DecisionBatch, FloatArray, LogChecker, refuse
+from massart.data.decisions import records, tables, vw
+from massart.data.decisions.decision import BadLines, Decision, DecisionBatch, FloatArray, LogChecker
 from massart.data.decisions.survey import LogSurvey
+from massart.data.decisions.tables import LogColumns
 from massart.data.formats import suffix_of
 from massart.data.io.blocks import blocks
 from massart.data.io.sources import Paths, Source, find_sources
+from massart.data.row_errors import most_unpacked
 from massart.data.writers.file import writing
 from massart.errors import InvalidDataError, InvalidParameterError
 
-__all__ = ["LOG_FORMATS", "Decision", "DecisionBatch", "DecisionLog", "FloatArray", "detect_format", "write_decisions"]
+__all__ = [
+    "LOG_FORMATS",
+    "Decision",
+    "DecisionBatch",
+    "DecisionLog",
+    "FloatArray",
+    "LogColumns",
+    "detect_format",
+    "write_decisions",
+]
 
 LOG_FORMATS: Final = ("vw", "dsjson", "jsonl", "csv", "parquet")
 _BATCH: Final = 1 << 26  # bytes of a batch, unless one decision takes more
@@ -47,9 +59,11 @@ class DecisionLog:
     """A log that is read in batches, and as often as its sources can be; a decision is checked before it is returned.
 
     `paths` are files, folders, patterns, or standard input ("-"), as for `massart.data.read`. After a reading,
-    `skipped` counts what was left out and why (decisions that never got a reward, or that repeat an earlier one), and
-    `warnings` has messages about the log as a whole. A batch has at most `batch_size` decisions, and fewer where these
-    are large.
+    `skipped` counts what was left out and why (decisions that never got a reward, or that repeat an earlier one),
+    `warnings` has messages about the log as a whole, and `bad` counts bad lines. A batch has at most `batch_size`
+    decisions, and fewer where these are large. `columns` says which column of a CSV table is what; those of the Open
+    Bandit Dataset are known. Up to `max_bad_lines` bad lines are left out. With `propensities_may_miss` a log may have
+    none at all: then they are NaN.
 
     >>> import numpy as np, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -59,18 +73,37 @@ class DecisionLog:
     [[1.0]]
     """
 
-    def __init__(self, paths: Paths, log_format: str = "auto", *, batch_size: int = 8192) -> None:
+    def __init__(
+        self,
+        paths: Paths,
+        log_format: str = "auto",
+        *,
+        batch_size: int = 8192,
+        columns: LogColumns | None = None,
+        max_bad_lines: int = 0,
+        propensities_may_miss: bool = False,
+    ) -> None:
         if log_format not in ("auto", *LOG_FORMATS):
             raise InvalidParameterError(f"`log_format={log_format!r}`: choose one of auto, {', '.join(LOG_FORMATS)}")
-        if batch_size < 1:
-            raise InvalidParameterError(f"batch_size must be at least 1, not {batch_size}")
+        if columns is not None and log_format not in ("auto", "csv"):
+            raise InvalidParameterError(f"`log_format={log_format!r}`: columns are named for csv only")
+        for name, value, least in (("batch_size", batch_size, 1), ("max_bad_lines", max_bad_lines, 0)):
+            if value < least:
+                raise InvalidParameterError(f"{name} must be at least {least}, not {value}")
         self.sources = find_sources(paths)
         first = self.sources[0]
         self.name = first.name if len(self.sources) == 1 else f"{first.name} and {len(self.sources) - 1} more"
-        self.format = detect_format(first) if log_format == "auto" else log_format
+        self.columns = columns
+        if columns is not None:
+            self.format = "csv"
+        else:
+            self.format = detect_format(first) if log_format == "auto" else log_format
         self.batch_size = batch_size
+        self.max_bad_lines = max_bad_lines
+        self.propensities_may_miss = propensities_may_miss
         self.skipped: Counter[str] = Counter()
         self.warnings: tuple[str, ...] = ()
+        self.bad = BadLines(max_bad_lines)
 
     @property
     def size(self) -> int | None:
@@ -82,23 +115,56 @@ class DecisionLog:
         """One by one; raises at the end if the propensity of any was impossible; those are not returned."""
         self.skipped.clear()
         self.warnings = ()
-        checker, survey = LogChecker(self.name), LogSurvey()
-        for source in self.sources:
-            checker.source = source.name
-            for decision in self._read(source):
-                if checker.is_valid(decision) and not survey.is_repeat(decision):
-                    yield decision
+        self.bad = BadLines(self.max_bad_lines)
+        checker = LogChecker(self.name, propensities_may_miss=self.propensities_may_miss, bad=self.bad)
+        survey = LogSurvey()
+        for name, decision in self._read():
+            checker.source = name
+            if checker.is_valid(decision) and not survey.is_repeat(decision):
+                yield decision
         checker.finish()
         self.skipped.update(survey.repeated)
         self.warnings = tuple(survey.warnings())
 
-    def _read(self, source: Source) -> Iterator[Decision]:
+    def _read(self) -> Iterator[tuple[str, Decision]]:
+        if self.format == "csv" and (self.columns is not None or _is_open_bandit(self.sources[0])):
+            files = ((source.name, self._lines(source)) for source in self.sources)
+            yield from tables.read_tables(files, self.columns, self.bad, most_unpacked(self.size))
+            return
+        for source in self.sources:
+            for decision in self._read_one(source):
+                yield source.name, decision
+
+    def _read_one(self, source: Source) -> Iterator[Decision]:
         if self.format == "parquet":
-            return records.read_parquet(source)
-        lines = _lines(source)
+            return records.read_parquet(source, self.bad)
+        lines = self._lines(source)
         if self.format in ("vw", "dsjson"):
-            return (vw.read_text if self.format == "vw" else vw.read_dsjson)(lines, source.name, self.skipped)
-        return (records.read_csv if self.format == "csv" else records.read_jsonl)(lines, source.name)
+            read = vw.read_text if self.format == "vw" else vw.read_dsjson
+            return read(lines, source.name, self.skipped, self.bad)
+        return (records.read_csv if self.format == "csv" else records.read_jsonl)(lines, source.name, self.bad)
+
+    def _lines(self, source: Source) -> Iterator[tuple[int, str]]:
+        """Numbered lines, without line ends and byte order mark; one that is too long or no UTF-8 is bad."""
+        part_of_more = self.format == "vw"  # a decision takes several lines, and is bad if one of them is
+        for block in blocks(source):
+            for one in block.errors:
+                words = f"{one.message}; log fewer features, or fewer arms, per decision"
+                self.bad.take(InvalidDataError(f"{one.source}, line {one.line}, line: {words}"))
+                if part_of_more:
+                    yield one.line, vw.UNREADABLE
+            if not block.text.size:
+                continue
+            for number, line in enumerate(block.text.tobytes().removesuffix(b"\n").split(b"\n"), start=block.line + 1):
+                try:
+                    text = line.decode().rstrip("\r")
+                except UnicodeDecodeError:
+                    words = f"{source.name}, line {number}, line: it is not UTF-8; save the file as UTF-8"
+                    self.bad.take(InvalidDataError(words))
+                    if not part_of_more:
+                        continue
+                    text = vw.UNREADABLE
+                yield number, text
 
     def __iter__(self) -> Iterator[DecisionBatch]:
         waiting: list[Decision] = []
@@ -127,10 +193,12 @@ def detect_format(source: Source) -> str:
     text = first.decode(errors="replace").strip()
     if text.startswith("{"):
         own = ("c", "_label_cost", "EventId", "RewardValue")
-        if number == len(lines) and len(head) == _HEAD:  # the rest of the line was not read
-            return "dsjson" if any(f'"{name}"' in text for name in own) else "jsonl"
-        return "dsjson" if set(own) & set(records.record(text, source.name, number)) else "jsonl"
-    if records.csv_separator(text) is not None:
+        try:
+            names = set(records.record(text, source.name, number))
+        except InvalidDataError:  # the line is bad, or the rest of it was not read
+            names = {name for name in own if f'"{name}"' in text}
+        return "dsjson" if set(own) & names else "jsonl"
+    if tables.csv_separator(text) is not None or tables.is_open_bandit(text):
         return "csv"
     if "|" in text:
         return "vw"
@@ -173,15 +241,6 @@ def write_decisions(decisions: Iterable[Decision], path: str | os.PathLike[str],
     return checker.seen
 
 
-def _lines(source: Source) -> Iterator[tuple[int, str]]:
-    """Numbered lines, without line ends and byte order mark; one that is too long is refused."""
-    for block in blocks(source):
-        if block.errors:
-            first = block.errors[0]
-            refuse(first.source, first.line, "line", first.message, "log fewer features, or fewer arms, per decision")
-        for number, line in enumerate(block.text.tobytes().removesuffix(b"\n").split(b"\n"), start=block.line + 1):
-            try:
-                text = line.decode()
-            except UnicodeDecodeError:
-                refuse(source.name, number, "line", "it is not UTF-8", "save the file as UTF-8")
-            yield number, text.rstrip("\r")
+def _is_open_bandit(source: Source) -> bool:
+    head = source.head(_HEAD).removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
+    return tables.is_open_bandit(head.decode(errors="replace").strip())

@@ -5,7 +5,10 @@ it earned `reward`. Rewards are to be large; formats that log costs are read wit
 
 An importance weight is a probability divided by a propensity, so a propensity that is missing, zero or impossible
 spoils every estimate. Such rows are collected over the whole log and refused together; any other error is refused
-where it stands.
+where it stands. Whoever reads a log may allow some lines to be bad (`BadLines`): these are left out and counted.
+
+A decision may fill one position of a list of several (a slate). Then `probability` is that of the arm at this position,
+and the decisions of one list have the same `slate`.
 """
 
 import math
@@ -18,11 +21,11 @@ import numpy.typing as npt
 from scipy import sparse
 
 from massart.data.row_errors import LARGEST_IN_LOG, MOST_ARMS, SMALLEST_IN_LOG
-from massart.errors import InvalidDataError
+from massart.errors import InvalidDataError, counted
 from massart.kernels.door import checked_csr
 from massart.kernels.forms import check_form
 
-__all__ = ["TOLERANCE", "Decision", "DecisionBatch", "FloatArray", "LogChecker", "cut", "refuse", "shown"]
+__all__ = ["TOLERANCE", "BadLines", "Decision", "DecisionBatch", "FloatArray", "LogChecker", "cut", "refuse", "shown"]
 
 FloatArray = npt.NDArray[np.float64]
 TOLERANCE = 1e-4  # logs print probabilities with six digits and hold them in single precision
@@ -49,6 +52,8 @@ class Decision:
     time: str | None = None
     weight: float = 1.0  # decisions this one stands for, where others were dropped at random
     line: int = 0  # of its file, 1-based; 0 if it comes from no file
+    position: int | None = None  # that the arm was shown at, from 1
+    slate: str | None = None  # what the list is called that it was a part of
 
     @property
     def arms(self) -> int:
@@ -91,6 +96,7 @@ class Decision:
             (math.isfinite(self.reward), "reward", f"{self.reward} is not a finite number"),
             (abs(self.reward) <= most, "reward", f"{self.reward:g} is above {most:g} in size"),
             (least <= self.weight <= most, "weight", f"{self.weight:g} is not from {least:g} to {most:g}"),
+            (self.position is None or 1 <= self.position <= MOST_ARMS, "position", f"{self.position} is not 1 or more"),
             (bool(np.isfinite(values).all()), "contexts", "a feature is not a finite number"),
             (bool((np.abs(values) <= most).all()), "contexts", f"a feature is above {most:g} in size"),
         )
@@ -123,6 +129,8 @@ class DecisionBatch:
     event_ids: Sequence[str | None]
     times: Sequence[str | None]
     lines: npt.NDArray[np.int64]  # (n,)
+    positions: Sequence[int | None] = ()  # of each, or empty if none has one; likewise
+    slates: Sequence[str | None] = ()
 
     @classmethod
     def of(cls, decisions: Sequence[Decision]) -> "DecisionBatch":
@@ -159,6 +167,8 @@ class DecisionBatch:
             event_ids=[decision.event_id for decision in decisions],
             times=[decision.time for decision in decisions],
             lines=np.array([decision.line for decision in decisions], dtype=np.int64),
+            positions=_all_or_nothing([decision.position for decision in decisions]),
+            slates=_all_or_nothing([decision.slate for decision in decisions]),
         )
         flat = made.arms, made.propensities, made.rewards, made.weights, made.logged, made.target, made.lines
         if stack.ndim != 2 or any(part.ndim != 1 for part in flat):
@@ -186,6 +196,8 @@ class DecisionBatch:
             time=self.times[row],
             weight=float(self.weights[row]),
             line=int(self.lines[row]),
+            position=self.positions[row] if self.positions else None,
+            slate=self.slates[row] if self.slates else None,
         )
 
     @property
@@ -196,6 +208,10 @@ class DecisionBatch:
 
 def _or_nan(given: FloatArray | None, arms: int) -> FloatArray:
     return np.full(arms, np.nan) if given is None else np.asarray(given, dtype=np.float64)
+
+
+def _all_or_nothing(given: list[Any]) -> Sequence[Any]:
+    return () if all(one is None for one in given) else given
 
 
 def _or_none(given: FloatArray) -> FloatArray | None:
@@ -226,8 +242,39 @@ def shown(value: Any) -> str:
     return cut(repr(value))
 
 
+class BadLines:
+    """Lines of a log that were left out, up to a limit; one more ends the reading, as the first does at a limit of 0.
+
+    >>> bad = BadLines(1)
+    >>> bad.take(InvalidDataError("log.jsonl, line 3, reward: it is missing; add it"))
+    >>> bad.count, bad.messages
+    (1, ['log.jsonl, line 3, reward: it is missing; add it'])
+    """
+
+    def __init__(self, limit: int = 0) -> None:
+        self.limit = limit
+        self.count = 0
+        self.messages: list[str] = []  # of the first few
+
+    def take(self, error: InvalidDataError, lines: int = 1) -> None:
+        """Count a line that is left out, or raise its error."""
+        self.count += lines
+        if len(self.messages) < _SHOWN:
+            self.messages.append(str(error))
+        if self.count <= self.limit:
+            return
+        if not self.limit:
+            raise error
+        raise InvalidDataError(
+            f"more than {counted(self.limit, 'line')} of the log are bad, the first: {self.messages[0]}"
+        ) from None
+
+
 class LogChecker:
     """Checks every decision of one log; `source` is the file that the next one comes from.
+
+    A log in which no decision has a propensity is valid if `propensities_may_miss`; one in which some have is not, and
+    those that have none are bad lines if the first decision has one.
 
     >>> import numpy as np
     >>> checker = LogChecker("log.jsonl")
@@ -239,15 +286,39 @@ class LogChecker:
     line 2 (probability 0), line 3 (probability 1.5); ...
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, propensities_may_miss: bool = False, bad: BadLines | None = None) -> None:
         self.name = self.source = name
         self.seen = 0
+        self.missing = 0  # decisions that are valid but for a propensity
+        self._may_miss = propensities_may_miss
+        self._bad = bad if bad is not None else BadLines()
         self._shape: tuple[bool, int] | None = None
-        self._wrong: list[str] = []
+        self._wrong: list[tuple[str, str]] = []  # the first places, and what is wrong there
         self._wrong_count = 0
+        self._first_missing: list[tuple[str, str]] = []
 
     def is_valid(self, decision: Decision) -> bool:
-        """Whether its propensities are possible; any other error is raised at once."""
+        """Whether its propensities are possible; any other error is raised at once, or counted as a bad line."""
+        try:
+            self._check(decision)
+        except InvalidDataError as error:
+            self._bad.take(error)
+            return False
+        self.seen += 1
+        complaint = _complaint(decision)
+        if complaint is None:
+            return True
+        where = "" if self.source == self.name else f"{self.source}, "
+        place = f"{where}line {decision.line}", complaint
+        if self._may_miss and math.isnan(decision.probability) and self.missing == self.seen - 1 - self._wrong_count:
+            self.missing += 1
+            self._first_missing = [*self._first_missing, place][:_SHOWN]
+            return True
+        self._wrong_count += 1
+        self._wrong = [*self._wrong, place][:_SHOWN]
+        return False
+
+    def _check(self, decision: Decision) -> None:
         problem = decision.problem()
         if problem is not None:
             refuse(self.source, decision.line, *problem, "correct the line or leave the decision out")
@@ -257,26 +328,35 @@ class LogChecker:
         if shape != self._shape:
             now, before = (f"{width} {'sparse' if thin else 'dense'} features" for thin, width in (shape, self._shape))
             refuse(self.source, decision.line, "contexts", f"{now} where earlier lines have {before}", "use one shape")
-        self.seen += 1
-        complaint = _complaint(decision)
-        if complaint is None:
-            return True
-        self._wrong_count += 1
-        if len(self._wrong) < _SHOWN:
-            where = "" if self.source == self.name else f"{self.source}, "
-            self._wrong.append(f"{where}line {decision.line} ({complaint})")
-        return False
 
     def finish(self) -> None:
-        """Refuse the log if any propensity was impossible, or if it was empty."""
-        if self._wrong_count:
+        """Refuse the log if it was empty, or had more impossible propensities than bad lines are allowed.
+
+        It is refused as well if most of its lines are bad: then it is another kind of file.
+        """
+        allowed = max(0, min(self._bad.limit - self._bad.count, (self.seen - 1) // 2))
+        if 0 < self.missing < self.seen - self._wrong_count:  # the first have none, and others have
+            self._wrong = [*self._first_missing, *self._wrong][:_SHOWN]
+            self._wrong_count += self.missing
+            allowed = 0
+        if self._wrong_count > allowed:
+            shown = ", ".join(f"{place} ({wrong})" for place, wrong in self._wrong)
             more = self._wrong_count - len(self._wrong)
             rest = f", and {more} more" if more else ""
             noun = "decision has" if self.seen == 1 else "decisions have"
             raise InvalidDataError(
                 f"{self.name}: {self._wrong_count} of {self.seen} {noun} an impossible propensity: "
-                f"{', '.join(self._wrong)}{rest}; log the probability, from {SMALLEST_IN_LOG:g} to 1, with which "
+                f"{shown}{rest}; log the probability, from {SMALLEST_IN_LOG:g} to 1, with which "
                 "the arm was drawn, or leave these decisions out if that does not depend on what was drawn or earned"
+            )
+        for number, (place, wrong) in enumerate(self._wrong):
+            where = place if self.source != self.name else f"{self.name}, {place}"
+            lines = 1 if number else self._wrong_count - len(self._wrong) + 1
+            self._bad.take(InvalidDataError(f"{where}: {wrong}, which is no possible propensity"), lines)
+        if self._bad.count > self.seen - self._wrong_count and self._bad.messages:
+            raise InvalidDataError(
+                f"{self.name}: {counted(self._bad.count, 'line')} of the log are bad, more than are not, the first: "
+                f"{self._bad.messages[0]}"
             )
         if not self.seen:
             raise InvalidDataError(f"{self.name}: there is no decision with a reward in it; give another log")

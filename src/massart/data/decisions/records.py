@@ -10,6 +10,7 @@
 | `probabilities` | optional, of all arms |
 | `target` | optional, what a policy to be evaluated gives to every arm |
 | `event_id`, `time`, `weight` | optional |
+| `position`, `slate` | optional: where in a list of several the arm was shown, from 1, and the name of the list |
 
 A field that begins with `_` is ignored; any other is refused, since it may be a misspelt one. In CSV the first line
 names the fields, an empty cell is an absent field, and lists and objects are JSON inside a quoted cell. In Parquet
@@ -26,14 +27,14 @@ from typing import Any, Final
 import numpy as np
 from scipy import sparse
 
-from massart.data.decisions.decision import Decision, FloatArray, refuse, shown
+from massart.data.decisions.decision import BadLines, Decision, FloatArray, refuse, shown
+from massart.data.decisions.tables import csv_names, csv_rows, csv_separator
 from massart.data.io.sources import Source
 from massart.data.row_errors import LARGEST_IN_LOG, MOST_ARMS
 from massart.errors import InvalidDataError
 
 __all__ = [
     "csv_header",
-    "csv_separator",
     "decision_of",
     "decision_to_csv",
     "decision_to_json",
@@ -48,10 +49,10 @@ __all__ = [
 
 _FIELDS: Final = (
     *("contexts", "arms", "arm", "probability", "reward", "cost"),
-    *("probabilities", "target", "event_id", "time", "weight"),
+    *("probabilities", "target", "event_id", "time", "weight", "position", "slate"),
 )
 _WRITTEN: Final = tuple(field for field in _FIELDS if field != "cost")
-_TEXTS: Final = ("event_id", "time")
+_TEXTS: Final = ("event_id", "time", "slate")
 _SPARSE: Final = ("starts", "columns", "values", "width")
 _GROUP: Final = 8192  # rows of one row group that is written
 _ROWS: Final = 256  # rows of Parquet that are read at once, and
@@ -60,11 +61,18 @@ _BYTES, _SOME = 1 << 22, 64  # bytes and rows of which Python objects are made a
 _Lines = Iterable[tuple[int, str]]
 
 
-def read_jsonl(lines: _Lines, source: str) -> Iterator[Decision]:
-    """Decisions from numbered lines of JSON."""
+def read_jsonl(lines: _Lines, source: str, bad: BadLines | None = None) -> Iterator[Decision]:
+    """Decisions from numbered lines of JSON; `bad` counts lines that are left out."""
+    bad = bad if bad is not None else BadLines()
     for line, text in lines:
-        if text.strip():
-            yield decision_of(record(text, source, line), source, line)
+        if not text.strip():
+            continue
+        try:
+            decision = decision_of(record(text, source, line), source, line)
+        except InvalidDataError as error:
+            bad.take(error)
+            continue
+        yield decision
 
 
 def decision_to_json(decision: Decision) -> str:
@@ -72,55 +80,31 @@ def decision_to_json(decision: Decision) -> str:
     return json.dumps(record_of(decision), allow_nan=False) + "\n"
 
 
-def csv_separator(first: str) -> str | None:
-    """The separator of a log whose first line this is; None if it does not name the fields of one.
-
-    >>> csv_separator("arm;probability;reward"), csv_separator("arm,price")
-    (';', None)
-    """
-    for separator in (",", "\t", ";", "|"):
-        try:
-            names = set(next(csv.reader([first], delimiter=separator), []))
-        except csv.Error:  # a line of VW may be longer than a cell of CSV
-            return None
-        if "arm" in names and names & {"reward", "cost"}:
-            return separator
-    return None
-
-
-def read_csv(lines: _Lines, source: str) -> Iterator[Decision]:
-    r"""Decisions from numbered lines of CSV.
+def read_csv(lines: _Lines, source: str, bad: BadLines | None = None) -> Iterator[Decision]:
+    r"""Decisions from numbered lines of CSV; `bad` counts rows that are left out.
 
     >>> lines = ["arm,probabilities,reward", '1,"[0.75, 0.25]",1']
     >>> next(read_csv(enumerate(lines, 1), "log.csv")).probability
     0.25
     """
-    texts = (text + "\n" for _, text in lines)
-    first = next(texts, "")
-    separator = csv_separator(first.rstrip("\n"))
+    bad = bad if bad is not None else BadLines()
+    numbered = iter(lines)
+    at, first = next(numbered, (1, ""))
+    separator = csv_separator(first)
     if separator is None:
-        refuse(source, 1, "line", "it does not name the fields arm and reward or cost", "begin with a line of names")
-    names = next(csv.reader([first], delimiter=separator))
-    if len(set(names)) < len(names):
-        refuse(source, 1, max(names, key=names.count), "two columns have this name", "keep one of them")
-    rows = csv.reader(texts, delimiter=separator, strict=True)
-    line = 2
-    while True:
+        refuse(source, at, "line", "it does not name the fields arm and reward or cost", "begin with a line of names")
+    names = csv_names(first, separator, source)
+    for line, cells in csv_rows(numbered, len(names), separator, source, bad):
         try:
-            cells = next(rows, None)
-        except csv.Error as error:
-            refuse(source, 1 + rows.line_num, "line", f"not CSV ({error})", "write JSON lines instead")
-        if cells is None:
-            return
-        if cells:
-            if len(cells) != len(names):
-                refuse(source, line, "line", f"{len(cells)} cells for {len(names)} columns", "write a cell for each")
             given = {name: cell for name, cell in zip(names, cells, strict=True) if cell and not name.startswith("_")}
             fields = {
                 name: cell if name in _TEXTS else _parsed(cell, source, line, name) for name, cell in given.items()
             }
-            yield decision_of(fields, source, line)
-        line = 2 + rows.line_num
+            decision = decision_of(fields, source, line)
+        except InvalidDataError as error:
+            bad.take(error)
+            continue
+        yield decision
 
 
 def csv_header() -> str:
@@ -137,10 +121,11 @@ def decision_to_csv(decision: Decision) -> str:
     return buffer.getvalue()
 
 
-def read_parquet(source: Source) -> Iterator[Decision]:
-    """Decisions from a Parquet file, some rows at a time."""
+def read_parquet(source: Source, bad: BadLines | None = None) -> Iterator[Decision]:
+    """Decisions from a Parquet file, some rows at a time; `bad` counts rows that are left out."""
     from massart.data.formats.arrow_files import arrow_schema, batches, rows_of  # noqa: PLC0415  PyArrow
 
+    bad = bad if bad is not None else BadLines()
     names = [name for name in arrow_schema(source).names if not name.startswith("_")]
     if not names:
         raise InvalidDataError(f"{source.name} has no columns: give a log of decisions")
@@ -149,7 +134,12 @@ def read_parquet(source: Source) -> Iterator[Decision]:
         for begin in range(0, batch.num_rows, step):
             for row, fields in enumerate(rows_of(source, batch.slice(begin, step), first), first + begin + 1):
                 given = {name: value for name, value in fields.items() if value is not None}
-                yield decision_of(given, source.name, row)
+                try:
+                    decision = decision_of(given, source.name, row)
+                except InvalidDataError as error:
+                    bad.take(error)
+                    continue
+                yield decision
 
 
 def write_parquet(decisions: Iterable[Decision], target: Any) -> None:
@@ -187,6 +177,7 @@ def _parquet_schema(arrow: Any, first: dict[str, Any]) -> Any:
         contexts = arrow.struct({name: arrow.list_(kind) for name, kind in lists.items()} | {"width": whole})
     kinds = {"contexts": contexts, "arms": whole, "arm": whole, "probability": real, "reward": real, "weight": real}
     kinds |= {"probabilities": arrow.list_(real), "target": arrow.list_(real), "event_id": text, "time": text}
+    kinds |= {"position": whole, "slate": text}
     return arrow.schema([(name, kinds[name]) for name in _WRITTEN])
 
 
@@ -275,6 +266,8 @@ def decision_of(fields: Mapping[str, Any], source: str, line: int) -> Decision:
         time=_text(fields, "time", source, line),
         weight=number(fields, "weight", source, line, 1.0),
         line=line,
+        position=None if fields.get("position") is None else _whole(fields, "position", source, line),
+        slate=_text(fields, "slate", source, line),
     )
 
 
@@ -302,6 +295,8 @@ def record_of(decision: Decision) -> dict[str, Any]:
         "event_id": decision.event_id,
         "time": decision.time,
         "weight": None if decision.weight == 1.0 else decision.weight,
+        "position": decision.position,
+        "slate": decision.slate,
     }
     return {name: value for name, value in fields.items() if value is not None}
 

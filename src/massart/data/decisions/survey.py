@@ -121,6 +121,8 @@ class LogSurvey:
         again = np.flatnonzero(first != np.arange(first.size))
         same = again[content[again] == content[first[again]]]
         p = np.frombuffer(self._probability, np.float64)[first[again]]
+        if np.isnan(p).any():  # without propensities chance has no bound
+            return []
         expected, spread = float(p.sum()), math.sqrt(float((p * (1.0 - p)).sum()))
         if same.size <= expected + 4.0 * spread + 8.0:
             return []

@@ -25,13 +25,13 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Final, NoReturn
 
 import numpy as np
 from scipy import sparse
 
-from massart.data.decisions.decision import Decision, FloatArray, cut, refuse, shown
+from massart.data.decisions.decision import BadLines, Decision, FloatArray, cut, refuse, shown
 from massart.data.decisions.records import number, record
 from massart.data.formats.text import parse_block
 from massart.data.hashing import TOO_DEEP, FeatureError, FeatureHasher
@@ -39,11 +39,13 @@ from massart.data.row_errors import MOST_ARMS, MOST_ENTRIES
 from massart.data.schema import BITS, Schema
 from massart.errors import InvalidDataError
 
-__all__ = ["decision_to_dsjson", "decision_to_text", "read_dsjson", "read_text"]
+__all__ = ["UNREADABLE", "decision_to_dsjson", "decision_to_text", "read_dsjson", "read_text"]
 
 _SCHEMA: Final = Schema("vw", bits=BITS)
 _SEVERAL: Final = ("_outcomes", "_slots", "pdf", "_label_ca")
 _DEEPEST: Final = 100  # objects and arrays inside one another
+
+UNREADABLE: Final = "a line that was counted as bad before it came here"  # compared by `is`
 
 _Row = dict[int, float]  # column -> value
 
@@ -145,8 +147,12 @@ class _Event:
         return Decision(contexts, self.arm, self.probability, 0.0 - self.cost, event_id=self.tag, line=line)
 
 
-def read_text(lines: Iterable[tuple[int, str]], source: str, skipped: Counter[str]) -> Iterator[Decision]:
+def read_text(
+    lines: Iterable[tuple[int, str]], source: str, skipped: Counter[str], bad: BadLines | None = None
+) -> Iterator[Decision]:
     r"""Decisions from numbered lines; decisions without a label are counted in `skipped`.
+
+    A decision with a bad line is left out whole, and counted in `bad`.
 
     >>> log = "shared |u age:3\n|i a\n0:-1:0.25 |i b\n\n|i a\n|i b\n"
     >>> skipped = Counter()
@@ -155,17 +161,26 @@ def read_text(lines: Iterable[tuple[int, str]], source: str, skipped: Counter[st
     >>> skipped
     Counter({'decisions without a label': 1})
     """
+    bad = bad if bad is not None else BadLines()
     event: _Event | None = None
-    for line, text in lines:
-        if text.strip():
-            event = event or _Event(source)
-            event.add(line, text)
-            continue
-        if event is not None and (decision := event.decision(skipped)) is not None:
+    is_bad = False  # the decision that is being read
+    for line, text in chain(lines, [(0, "")]):  # an empty line ends the last decision
+        decision = None
+        try:
+            if not text.strip():
+                decision = event.decision(skipped) if event is not None and not is_bad else None
+            elif text is UNREADABLE:
+                is_bad = True
+            elif not is_bad:
+                event = event or _Event(source)
+                event.add(line, text)
+        except InvalidDataError as error:
+            bad.take(error)
+            is_bad = bool(text.strip())
+        if not text.strip():
+            event, is_bad = None, False
+        if decision is not None:
             yield decision
-        event = None
-    if event is not None and (decision := event.decision(skipped)) is not None:
-        yield decision
 
 
 def decision_to_text(decision: Decision) -> str:
@@ -202,6 +217,11 @@ class _Line:
 
     def number(self, field: str, default: float | None = None) -> float:
         return number(self.fields, field, self.source, self.at, default)
+
+    def why_left_out(self) -> str | None:
+        if "a" not in self.fields and "_outcomes" not in self.fields:
+            return "rewards without a decision"
+        return "decisions that were never activated" if self.fields.get("_skipLearn") else None
 
     def decision(self, hasher: FeatureHasher) -> Decision:
         fields = self.fields
@@ -289,8 +309,10 @@ def _features(given: Any, depth: int) -> Any:
     return (*pairs, *((word, 1.0) for word in (words.split() if isinstance(words, str) else ())))
 
 
-def read_dsjson(lines: Iterable[tuple[int, str]], source: str, skipped: Counter[str]) -> Iterator[Decision]:
-    """Decisions from numbered lines; what is left out is counted in `skipped`.
+def read_dsjson(
+    lines: Iterable[tuple[int, str]], source: str, skipped: Counter[str], bad: BadLines | None = None
+) -> Iterator[Decision]:
+    """Decisions from numbered lines; what is left out is counted in `skipped`, bad lines in `bad`.
 
     >>> text = '''{"_label_cost": -1, "_label_probability": 0.8, "_labelIndex": 1, "a": [2, 1], "p": [0.8, 0.2],
     ...            "EventId": "e1", "c": {"u": {"age": 3}, "_multi": [{"i": {"id": "a"}}, {"i": {"id": "b"}}]}}'''
@@ -298,17 +320,22 @@ def read_dsjson(lines: Iterable[tuple[int, str]], source: str, skipped: Counter[
     >>> decision.arm, decision.reward, decision.probabilities.tolist(), decision.contexts.nnz
     (1, 1.0, [0.2, 0.8], 4)
     """
+    bad = bad if bad is not None else BadLines()
     hasher = FeatureHasher(_SCHEMA)
     for at, text in lines:
         if not text.strip():
             continue
-        line = _Line(source, at, text)
-        if "a" not in line.fields and "_outcomes" not in line.fields:
-            skipped["rewards without a decision"] += 1
-        elif line.fields.get("_skipLearn"):
-            skipped["decisions that were never activated"] += 1
-        else:
-            yield line.decision(hasher)
+        try:
+            line = _Line(source, at, text)
+            why = line.why_left_out()
+            decision = line.decision(hasher) if why is None else None
+        except InvalidDataError as error:
+            bad.take(error)
+            continue
+        if why is not None:
+            skipped[why] += 1
+        if decision is not None:
+            yield decision
 
 
 def decision_to_dsjson(decision: Decision) -> str:
