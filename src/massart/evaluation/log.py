@@ -92,6 +92,8 @@ def weigh(
     [2.0, 2.0]
     """
     name = name_of(policy)
+    if isinstance(log, DecisionLog) and getattr(policy, "has_names", False):
+        log.crossed = True  # as such a bandit learned it
     parts: dict[str, list[Any]] = {
         field: [] for field in ("weights", "rewards", "row_weights", "lines", "counts", "arms")
     }

@@ -47,6 +47,7 @@ class LiftCertificate:
     confidence: float
     evidence: float
     holds: bool
+    logged: int = 0  # rounds learned that another policy played
 
     @property
     def verdict(self) -> str:
@@ -64,6 +65,8 @@ class LiftCertificate:
                 f"(confidence {self.confidence:g}, at any number of looks): the gap or the margin is smaller than "
                 "declared, or arms with equal contexts have unequal rewards"
             )
+        if self.logged:
+            return f"{NOTHING}: {self.logged:,} of the {self.rounds:,} rounds learned were played by another policy"
         if self.guaranteed_lift is None and (self.gap is None or self.margin is None):
             return f"{NOTHING}: there is a theorem only for a bandit that knows both gap and margin"
         if self.guaranteed_lift is None:
@@ -111,8 +114,12 @@ def certify_lift(
     t: NDArray[np.float64],
     pending: Collection[int],
     confidence: float,
+    logged: int = 0,
 ) -> LiftCertificate:
-    """The certificate of a bandit whose choices with these numbers wait for their reward."""
+    """The certificate of a bandit whose choices with these numbers wait for their reward.
+
+    There is none once it has learned rounds that another policy played, from a log.
+    """
     theory.check_confidence(confidence)
     rounds, observed = float(t[Total.ROUNDS]), float(t[Total.SEEN])
     low, high = _interval(observed, float(t[Total.SEEN2]), rounds, float(norm.ppf(0.5 + confidence / 2)))
@@ -121,7 +128,9 @@ def certify_lift(
     margin = margins.pop() if len(margins) == 1 and not how[Setting.RELATIVE] else None
     guaranteed, evidence, s = None, 1.0, S[:, 0]
     width = float(how[Setting.HIGHEST] - how[Setting.LOWEST])
-    if gap is not None and margin is not None and how[Setting.PAPER]:
+    if logged:
+        pass
+    elif gap is not None and margin is not None and how[Setting.PAPER]:
         if not s[Expert.DRIFT]:  # gradient descent in the unit ball; rounds that explore always teach a little
             regret = 2.0 * s[Expert.CAP] + s[Expert.SQUARES] / 2.0 + paper.LEAST_KEPT * width * rounds
             guaranteed = float(gap * s[Expert.KEPT] - regret)
@@ -132,7 +141,7 @@ def certify_lift(
             evidence = theory.lift_evidence(shortfall, variance, reach, margin, width)
     holds = evidence * (1.0 - confidence) < 1.0
     return LiftCertificate(
-        int(rounds), len(pending), gap, margin, guaranteed, observed, low, high, confidence, evidence, holds
+        int(rounds), len(pending), gap, margin, guaranteed, observed, low, high, confidence, evidence, holds, logged
     )
 
 

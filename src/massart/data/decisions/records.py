@@ -3,6 +3,7 @@
 | field | |
 |---|---|
 | `contexts` | k rows of d numbers, or `{"starts", "columns", "values", "width"}` (CSR), or absent |
+| `ids`, `features`, `context` | instead of `contexts`: names, see `massart.data.decisions.offers` |
 | `arms` | k, where there are neither `contexts` nor `probabilities` |
 | `arm` | the one taken, 0-based |
 | `probability` | that it had; may be absent where `probabilities` is given |
@@ -11,6 +12,10 @@
 | `target` | optional, what a policy to be evaluated gives to every arm |
 | `event_id`, `time`, `weight` | optional |
 | `position`, `slate` | optional: where in a list of several the arm was shown, from 1, and the name of the list |
+
+`ids` are what the arms are called, `features` an object of features by name, a row, or null for each, and `context` an
+object or a row that they share. In JSON lines a decision with an `event_id` may lack its reward, which comes later in a
+line of its own, with the same `event_id`, `reward` or `cost`, and perhaps `time`.
 
 A field that begins with `_` is ignored; any other is refused, since it may be a misspelt one. In CSV the first line
 names the fields, an empty cell is an absent field, and lists and objects are JSON inside a quoted cell. In Parquet
@@ -21,19 +26,23 @@ import csv
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 from scipy import sparse
 
 from massart.data.decisions.decision import BadLines, Decision, FloatArray, refuse, shown
+from massart.data.decisions.offers import Offer, offer_of_record
 from massart.data.decisions.tables import csv_names, csv_rows, csv_separator
 from massart.data.io.sources import Source
 from massart.data.row_errors import LARGEST_IN_LOG, MOST_ARMS
 from massart.errors import InvalidDataError
 
 __all__ = [
+    "Waiting",
     "csv_header",
     "decision_of",
     "decision_to_csv",
@@ -52,6 +61,7 @@ _FIELDS: Final = (
     *("probabilities", "target", "event_id", "time", "weight", "position", "slate"),
 )
 _WRITTEN: Final = tuple(field for field in _FIELDS if field != "cost")
+_NAMED: Final = ("ids", "features", "context")
 _TEXTS: Final = ("event_id", "time", "slate")
 _SPARSE: Final = ("starts", "columns", "values", "width")
 _GROUP: Final = 8192  # rows of one row group that is written
@@ -61,18 +71,60 @@ _BYTES, _SOME = 1 << 22, 64  # bytes and rows of which Python objects are made a
 _Lines = Iterable[tuple[int, str]]
 
 
-def read_jsonl(lines: _Lines, source: str, bad: BadLines | None = None) -> Iterator[Decision]:
-    """Decisions from numbered lines of JSON; `bad` counts lines that are left out."""
+def read_jsonl(
+    lines: _Lines, source: str, bad: BadLines | None = None, waiting: "Waiting | None" = None
+) -> Iterator[Decision]:
+    """Decisions from numbered lines of JSON; `bad` counts lines that are left out.
+
+    `waiting` keeps decisions whose reward is in a later line, perhaps of another file.
+    """
     bad = bad if bad is not None else BadLines()
+    waiting = waiting if waiting is not None else Waiting(Counter())
     for line, text in lines:
         if not text.strip():
             continue
         try:
-            decision = decision_of(record(text, source, line), source, line)
+            decision = waiting.joined(record(text, source, line), source, line)
         except InvalidDataError as error:
             bad.take(error)
             continue
-        yield decision
+        if decision is not None:
+            yield decision
+
+
+class Waiting:
+    """Decisions of a log that wait for a reward in a line of its own, by event id; `skipped` counts what never fits.
+
+    >>> waiting = Waiting(Counter())
+    >>> waiting.joined({"event_id": "e", "arm": 0, "arms": 2, "probability": 0.5}, "log", 1)
+    >>> waiting.joined({"event_id": "e", "reward": 1}, "log", 2).reward
+    1.0
+    """
+
+    def __init__(self, skipped: Counter[str]) -> None:
+        self._skipped = skipped
+        self._decisions: dict[str, Decision] = {}
+
+    def joined(self, fields: Mapping[str, Any], source: str, line: int) -> Decision | None:
+        """The decision of this line, or of the one whose reward it brings; None if that is not there (yet)."""
+        paid = fields.get("reward") is not None or fields.get("cost") is not None
+        if fields.get("event_id") is None or paid == (fields.get("arm") is not None):
+            return decision_of(fields, source, line)
+        if not paid:
+            decision = decision_of({**fields, "reward": 0.0}, source, line)
+            self._decisions[str(decision.event_id)] = decision
+            return None
+        paying = decision_of({"arm": 0, "arms": 1, "probability": 1.0, **fields}, source, line)
+        known = self._decisions.pop(str(paying.event_id), None)
+        if known is None:
+            self._skipped["rewards without a decision that waits for one"] += 1
+            return None
+        return replace(known, reward=paying.reward, time=paying.time or known.time)
+
+    def finish(self) -> None:
+        """Count the decisions whose reward never came."""
+        if self._decisions:
+            self._skipped["decisions that never got a reward"] += len(self._decisions)
 
 
 def decision_to_json(decision: Decision) -> str:
@@ -238,9 +290,9 @@ def decision_of(fields: Mapping[str, Any], source: str, line: int) -> Decision:
     >>> decision_of({"arm": 1, "probabilities": [0.75, 0.25], "cost": -1}, "log", 1).probability
     0.25
     """
-    unknown = sorted(field for field in set(fields) - set(_FIELDS) if not field.startswith("_"))
+    unknown = sorted(field for field in set(fields) - {*_FIELDS, *_NAMED} if not field.startswith("_"))
     if unknown:
-        names = ", ".join(_FIELDS)
+        names = ", ".join((*_FIELDS, *_NAMED))
         refuse(
             source,
             line,
@@ -255,8 +307,9 @@ def decision_of(fields: Mapping[str, Any], source: str, line: int) -> Decision:
     every = _vector(fields, "probabilities", source, line)
     arm = _whole(fields, "arm", source, line)
     known = float(every[arm]) if every is not None and 0 <= arm < every.size else math.nan
+    offer = _offer(fields, source, line)
     return Decision(
-        contexts=_contexts(fields, every, source, line),
+        contexts=_contexts(fields, every, source, line) if offer is None else offer.matrix(),
         arm=arm,
         probability=number(fields, "probability", source, line, known),
         reward=reward,
@@ -268,7 +321,22 @@ def decision_of(fields: Mapping[str, Any], source: str, line: int) -> Decision:
         line=line,
         position=None if fields.get("position") is None else _whole(fields, "position", source, line),
         slate=_text(fields, "slate", source, line),
+        offer=offer,
     )
+
+
+def _offer(fields: Mapping[str, Any], source: str, line: int) -> Offer | None:
+    """The arms of a record that has names."""
+    if all(fields.get(name) is None for name in _NAMED):
+        return None
+    if fields.get("contexts") is not None:
+        if fields.get("features") is None and fields.get("context") is None:
+            return None  # ids beside rows that were hashed
+        refuse(source, line, "contexts", "there are features, too", "write one of them")
+    try:
+        return offer_of_record(fields)
+    except InvalidDataError as error:
+        raise InvalidDataError(f"{source}, line {line}, {error}") from None
 
 
 def record_of(decision: Decision) -> dict[str, Any]:

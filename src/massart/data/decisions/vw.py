@@ -18,7 +18,8 @@ without `a` (rewards that came without a decision) and lines with `_skipLearn` a
 over several slots or continuous actions are refused.
 
 In both, reward = -cost, and features are hashed as those of training files: VW text by the same parser, JSON by
-`massart.data.hashing.FeatureHasher`. Shared features are copied into every arm.
+`massart.data.hashing.FeatureHasher`. Shared features are copied into every arm, or multiplied with those of each arm if
+they are to be crossed.
 """
 
 import json
@@ -31,6 +32,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from scipy import sparse
 
+from massart.data.decisions import offers
 from massart.data.decisions.decision import BadLines, Decision, FloatArray, cut, refuse, shown
 from massart.data.decisions.records import number, record
 from massart.data.formats.text import parse_block
@@ -39,9 +41,10 @@ from massart.data.row_errors import MOST_ARMS, MOST_ENTRIES
 from massart.data.schema import BITS, Schema
 from massart.errors import InvalidDataError
 
-__all__ = ["UNREADABLE", "decision_to_dsjson", "decision_to_text", "read_dsjson", "read_text"]
+__all__ = ["UNREADABLE", "Event", "decision_to_dsjson", "decision_to_text", "read_dsjson", "read_text"]
 
 _SCHEMA: Final = Schema("vw", bits=BITS)
+_WIDER: Final = Schema("vw", bits=offers.BITS)  # for features that are crossed
 _SEVERAL: Final = ("_outcomes", "_slots", "pdf", "_label_ca")
 _DEEPEST: Final = 100  # objects and arrays inside one another
 
@@ -50,20 +53,22 @@ UNREADABLE: Final = "a line that was counted as bad before it came here"  # comp
 _Row = dict[int, float]  # column -> value
 
 
-class _Event:
-    """The lines of one decision while they come in."""
+class Event:
+    """The lines of one decision while they come in; `crossed` features are hashed to more columns."""
 
-    def __init__(self, source: str) -> None:
-        self.source = source
+    def __init__(self, source: str, *, crossed: bool = False) -> None:
+        self.source, self.crossed = source, crossed
         self.numbers: list[int] = []  # of the lines
         self.lines: list[bytes] = []  # their features
         self.blanks = 0  # before features
         self.arm = -1
         self.cost = self.probability = math.nan
+        self.action = ""  # the number in the label
         self.tag: str | None = None
         self.has_shared = False
 
     def add(self, line: int, text: str) -> None:
+        """Take the next line."""
         head, bar, body = text.partition("|")
         if not bar:
             refuse(self.source, line, "line", "there is no |", "write the features after a |")
@@ -111,6 +116,7 @@ class _Event:
         if not 2 <= len(parts) <= 3:
             refuse(self.source, line, "label", f"{shown(tokens[0])} is not action:cost:probability", "write it so")
         self.arm = len(self.lines) - self.has_shared
+        self.action = parts[0]
         self.cost = self._number(line, "cost", parts[1])
         if len(parts) == 3:
             self.probability = self._number(line, "probability", parts[2])
@@ -124,9 +130,10 @@ class _Event:
             refuse(self.source, line, field, f"{shown(text)} is not a finite number", "write one")
         return value
 
-    def _features(self) -> list[_Row]:
+    def features(self) -> list[_Row]:
         """The features of each line, read as those of training files."""
-        chunk = parse_block(b"\n".join((*self.lines, b"")), _SCHEMA, labelled=False)
+        schema = _WIDER if self.crossed else _SCHEMA
+        chunk = parse_block(b"\n".join((*self.lines, b"")), schema, labelled=False)
         if chunk.errors:
             first = chunk.errors[0]
             raise InvalidDataError(str(first._replace(source=self.source, line=self.numbers[first.line - 1])))
@@ -134,21 +141,28 @@ class _Event:
         return [dict(zip(indices[begin:end], data[begin:end], strict=True)) for begin, end in pairwise(starts)]
 
     def decision(self, skipped: Counter[str]) -> Decision | None:
+        """The decision of all lines; None if none of them has a label."""
         line = self.numbers[0]
-        rows = self._features()
+        rows = self.features()
         shared = rows.pop(0) if self.has_shared else {}
         if not rows:
             refuse(self.source, line, "shared", "no arm follows it", "write a line for every arm")
         if self.arm < 0:
             skipped["decisions without a label"] += 1
             return None
-        self._check_size(line, len(rows) * len(shared) + sum(map(len, rows)))
-        contexts = _contexts(rows, shared)
+        own = sum(map(len, rows))
+        self._check_size(line, own * (1 + len(shared)) if self.crossed else len(rows) * len(shared) + own)
+        contexts = _contexts(rows, shared, crossed=self.crossed)
         return Decision(contexts, self.arm, self.probability, 0.0 - self.cost, event_id=self.tag, line=line)
 
 
 def read_text(
-    lines: Iterable[tuple[int, str]], source: str, skipped: Counter[str], bad: BadLines | None = None
+    lines: Iterable[tuple[int, str]],
+    source: str,
+    skipped: Counter[str],
+    bad: BadLines | None = None,
+    *,
+    crossed: bool = False,
 ) -> Iterator[Decision]:
     r"""Decisions from numbered lines; decisions without a label are counted in `skipped`.
 
@@ -162,7 +176,7 @@ def read_text(
     Counter({'decisions without a label': 1})
     """
     bad = bad if bad is not None else BadLines()
-    event: _Event | None = None
+    event: Event | None = None
     is_bad = False  # the decision that is being read
     for line, text in chain(lines, [(0, "")]):  # an empty line ends the last decision
         decision = None
@@ -172,7 +186,7 @@ def read_text(
             elif text is UNREADABLE:
                 is_bad = True
             elif not is_bad:
-                event = event or _Event(source)
+                event = event or Event(source, crossed=crossed)
                 event.add(line, text)
         except InvalidDataError as error:
             bad.take(error)
@@ -223,14 +237,14 @@ class _Line:
             return "rewards without a decision"
         return "decisions that were never activated" if self.fields.get("_skipLearn") else None
 
-    def decision(self, hasher: FeatureHasher) -> Decision:
+    def decision(self, hasher: FeatureHasher, *, crossed: bool = False) -> Decision:
         fields = self.fields
         for field in _SEVERAL:
             if field in fields or field in (fields.get("c") or {}):
                 self.refuse(field, "several slots or continuous actions", "give a log of single decisions")
         if not isinstance(fields.get("c"), dict) or not isinstance(fields["c"].get("_multi"), list):
             self.refuse("c._multi", "the list of arms is missing", "log one object of features per arm")
-        contexts = self.contexts(fields["c"], hasher)
+        contexts = self.contexts(fields["c"], hasher, crossed=crossed)
         arm = self.number("_labelIndex")
         if arm != int(arm):
             self.refuse("_labelIndex", f"{arm:g} is not a whole number", "write the 0-based arm")
@@ -274,7 +288,7 @@ class _Line:
         every[np.array(order) - 1] = listed
         return every
 
-    def contexts(self, features: dict[str, Any], hasher: FeatureHasher) -> Any:
+    def contexts(self, features: dict[str, Any], hasher: FeatureHasher, *, crossed: bool) -> Any:
         arms = features["_multi"]
         shared = self._row({key: value for key, value in features.items() if key != "_multi"}, "c", hasher)
         rows = []
@@ -282,10 +296,11 @@ class _Line:
             if not isinstance(given, dict):
                 self.refuse(f"c._multi[{arm}]", "it is not an object", "log an object of features per arm")
             rows.append(self._row(given, f"c._multi[{arm}]", hasher))
-        wrong = _too_many(len(rows), len(rows) * len(shared) + sum(map(len, rows)))
+        own = sum(map(len, rows))
+        wrong = _too_many(len(rows), own * (1 + len(shared)) if crossed else len(rows) * len(shared) + own)
         if wrong is not None:
             self.refuse("c._multi", wrong, "log fewer arms or features")
-        return _contexts(rows, shared)
+        return _contexts(rows, shared, crossed=crossed)
 
     def _row(self, given: dict[str, Any], where: str, hasher: FeatureHasher) -> _Row:
         try:
@@ -310,7 +325,12 @@ def _features(given: Any, depth: int) -> Any:
 
 
 def read_dsjson(
-    lines: Iterable[tuple[int, str]], source: str, skipped: Counter[str], bad: BadLines | None = None
+    lines: Iterable[tuple[int, str]],
+    source: str,
+    skipped: Counter[str],
+    bad: BadLines | None = None,
+    *,
+    crossed: bool = False,
 ) -> Iterator[Decision]:
     """Decisions from numbered lines; what is left out is counted in `skipped`, bad lines in `bad`.
 
@@ -321,14 +341,14 @@ def read_dsjson(
     (1, 1.0, [0.2, 0.8], 4)
     """
     bad = bad if bad is not None else BadLines()
-    hasher = FeatureHasher(_SCHEMA)
+    hasher = FeatureHasher(_WIDER if crossed else _SCHEMA)
     for at, text in lines:
         if not text.strip():
             continue
         try:
             line = _Line(source, at, text)
             why = line.why_left_out()
-            decision = line.decision(hasher) if why is None else None
+            decision = line.decision(hasher, crossed=crossed) if why is None else None
         except InvalidDataError as error:
             bad.take(error)
             continue
@@ -374,18 +394,18 @@ def _too_many(arms: int, entries: int) -> str | None:
     return None
 
 
-def _contexts(rows: Sequence[_Row], shared: _Row) -> "sparse.csr_array":
-    """The contexts of one decision: each arm's features and the shared ones, as CSR."""
+def _contexts(rows: Sequence[_Row], shared: _Row, *, crossed: bool) -> "sparse.csr_array":
+    """The contexts of one decision: each arm's features and the shared ones, or its products with these, as CSR."""
     starts: list[int] = [0]
     columns: list[int] = []
     values: list[float] = []
     for row in rows:
-        whole = dict(shared)
-        for index, value in row.items():
+        whole = offers.crossed(row, shared) if crossed else dict(shared)
+        for index, value in () if crossed else row.items():
             whole[index] = whole.get(index, 0.0) + value
         ordered = sorted(whole)
         columns.extend(ordered)
         values.extend(whole[index] for index in ordered)
         starts.append(len(columns))
     parts = np.array(values, dtype=np.float64), np.array(columns, dtype=np.int32), np.array(starts, dtype=np.int32)
-    return sparse.csr_array(parts, shape=(len(rows), 1 << BITS))
+    return sparse.csr_array(parts, shape=(len(rows), 1 << (offers.BITS if crossed else BITS)))
