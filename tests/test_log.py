@@ -62,19 +62,19 @@ def written(tmp_path_factory):
 def test_what_one_process_writes_others_evaluate_and_learn_without_conversion(written):
     """IPS and SNIPS of the commands are the sums of Open Bandit Pipeline's formulas over the joined lines of the log.
 
-    Of 1,500 choices, 500 wait for a reward in a later line, and the last 5 of these never get one. The true value of the
-    policy of the matching town is .9, of a random one .367; the standard error of SNIPS is below .05.
+    Of 1,500 choices, 500 wait for a reward in a later line, and the last 5 of these never get one. The true value of
+    the policy of the matching town is .9, of a random one .367; the standard error of SNIPS is below .05.
     """
     pattern = str(written / "log*.jsonl")
     assert len(list(written.glob("log.0*.jsonl"))) >= 3  # rotated
     found = json.loads(massart("evaluate", pattern, "--policy", "uniform", "--estimator", "ips,snips", "--json").stdout)
-    lines = [json.loads(line) for path in sorted(written.glob("log*.jsonl")) for line in path.open()]
+    lines = [json.loads(line) for path in sorted(written.glob("log*.jsonl")) for line in path.read_text().splitlines()]
     rewards = {line["event_id"]: line["reward"] for line in lines if "reward" in line}
     made = [line for line in lines if line.get("event_id") in rewards and "arm" in line]
     assert len(made) == 1495
     weights = np.array([(1 / 3) / line["probabilities"][line["arm"]] for line in made])
     earned = np.array([rewards[line["event_id"]] for line in made])
-    values = {line["estimator"]: line["value"] for line in found["estimates"]}
+    values = {line["estimator"]: line["value"] for line in found["lines"]}
     assert values["ips"] == pytest.approx((weights * earned).mean(), rel=1e-12)
     assert values["snips"] == pytest.approx((weights * earned).sum() / weights.sum(), rel=1e-12)
 
@@ -85,7 +85,7 @@ def test_what_one_process_writes_others_evaluate_and_learn_without_conversion(wr
     assert learned["skipped"] == {"decisions that never got a reward": 5}
     for model in ("new.massart", "own.massart"):
         found = massart("evaluate", pattern, "--policy", written / model, "--estimator", "snips", "--json")
-        assert json.loads(found.stdout)["estimates"][0]["value"] > 0.7, model
+        assert json.loads(found.stdout)["lines"][0]["value"] > 0.7, model
     bandit = load(written / "new.massart")
     choice = bandit.choose(("news", "sport", "arts"), {"town": "Oslo", "age": 0.0})
     best = max(("news", "sport", "arts"), key=lambda one: float(dict(zip(choice.ids, choice.probabilities,

@@ -80,8 +80,9 @@ def test_the_name_of_the_estimator_stands_at_every_number():
     plain = json.loads(json.dumps(evaluate(simulated.batch(100, 5)).as_dict(), allow_nan=False))
     assert [line["estimator"] for line in plain["lines"]] == list(ESTIMATORS)
     kinds = {line["estimator"]: [interval["kind"] for interval in line["intervals"]] for line in plain["lines"]}
-    assert kinds["ips"] == ["normal", "bootstrap", "bernstein", "sequence"]
-    assert all(kinds[name] == ["normal", "bootstrap"] for name in ESTIMATORS[1:])
+    assert kinds["ips"] == ["normal", "bootstrap", "clopper-pearson", "bernstein", "sequence"]
+    assert kinds["snips"] == ["normal", "bootstrap", "cressie-read"]
+    assert all(kinds[name] == ["normal", "bootstrap"] for name in ESTIMATORS[2:])
 
 
 def test_it_warns_where_the_answer_means_little():

@@ -6,17 +6,19 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from massart.cli import log_options
 from massart.cli._command import escaped, reporting, with_flags
 from massart.cli.parameters import Argument, Option
 from massart.cli.process import Outlet, Stop, leave
-from massart.errors import InvalidParameterError
+from massart.errors import InvalidParameterError, counted
 
 if TYPE_CHECKING:
     from massart.learners.bandit import MonotoneBandit
     from massart.learners.from_logs import LearnedLog
 
 _NAME = "massart bandit"
-_FLAGS = {"actions": "--actions", "reward_range": "--reward-range", "clip_rewards": "--clip-rewards"}
+_FLAGS = log_options.FLAGS | {"actions": "--actions"}
+_BAD = 1  # exit code if lines were left out
 
 
 def bandit(
@@ -50,6 +52,17 @@ def bandit(
     clip_rewards: Annotated[
         bool, Option("--clip-rewards", help="Clip rewards outside of the range instead of leaving them out.")
     ] = False,
+    action: log_options.Action = None,
+    reward: log_options.Reward = None,
+    cost: log_options.Cost = None,
+    probability: Annotated[
+        str | None, Option(metavar="COL", help="The column of the probability that the arm had.", show_default=False)
+    ] = None,
+    context: log_options.Context = None,
+    event_id: log_options.EventId = None,
+    weight: log_options.Weight = None,
+    arms: log_options.Arms = None,
+    max_bad_lines: log_options.MaxBadLines = 100,
     seed: Annotated[int | None, Option(min=0, help="Of the bandit's draws.", show_default=False)] = None,
     json: Annotated[bool, Option("--json", help="Print the summary as JSON.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Say nothing but errors and warnings.")] = False,
@@ -65,12 +78,15 @@ def bandit(
 
     massart evaluate log.jsonl --policy shop.massart
     """
+    given = dict(locals())
     with Stop() as stop, reporting(_NAME, stop, "stopped before anything was learned", _FLAGS):
         options = {"reward_range": reward_range, "clip_rewards": clip_rewards or None, "random_state": seed}
         asked = {name: value for name, value in options.items() if value is not None}
         if model is None:
             raise InvalidParameterError("name the file of the bandit with -f MODEL")
-        code = _run(logs, model, initial, asked, {"log_format": log_format, "actions": actions}, stop, json, quiet)
+        columns = log_options.columns_of(given)
+        reading = {"log_format": log_format, "actions": actions, "columns": columns, "max_bad_lines": max_bad_lines}
+        code = _run(logs, model, initial, asked, reading, stop, json=json, quiet=quiet)
         if code:
             leave(code)
 
@@ -82,19 +98,20 @@ def _run(
     asked: dict[str, Any],
     reading: dict[str, Any],
     stop: Stop,
+    *,
     json: bool,
     quiet: bool,
 ) -> int:
     from massart.data import DecisionLog
     from massart.files import OutputLock, check_place
-    from massart.learners.from_logs import EVERY, learn_decisions
+    from massart.learners.from_logs import learn_decisions
     from massart.models.saving import save
 
     err = Outlet(sys.stderr, careless=True)
     check_place(model, "the bandit", devices=False)
     with OutputLock(model):
         learner = _begun(initial, asked)
-        log = DecisionLog(logs, max_bad_lines=EVERY, crossed=True, **reading)
+        log = DecisionLog(logs, crossed=True, **reading)
         stop.patient = True
         shown = _Progress(err, stop, quiet=quiet)
         with shown.bar:
@@ -102,7 +119,9 @@ def _run(
         if learned.rounds:
             save(learner, model)
     _tell(learned, learner, model, err, json=json, quiet=quiet)
-    return 0 if learned.complete else 128 + (stop() or 2)
+    if not learned.complete:
+        return 128 + (stop() or 2)
+    return _BAD if learned.bad else 0
 
 
 def _begun(initial: Path | None, asked: dict[str, Any]) -> "MonotoneBandit":
@@ -151,9 +170,9 @@ def _tell(
     learned: "LearnedLog", learner: "MonotoneBandit", model: Path, err: Outlet, *, json: bool, quiet: bool
 ) -> None:
     for words in learned.messages:
-        err.say(f"{_NAME}: {with_flags(escaped(words), _FLAGS)}; it is left out")
+        err.say(f"bad line: {with_flags(escaped(words), _FLAGS)}")
     if learned.bad > len(learned.messages):
-        err.say(f"{_NAME}: {learned.bad - len(learned.messages):,} more bad lines are left out")
+        err.say(f"bad line: and {counted(learned.bad - len(learned.messages), 'more line')}")
     for words in learned.warnings:
         err.say(f"warning: {with_flags(escaped(words), _FLAGS)}")
     if json:

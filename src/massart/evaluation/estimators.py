@@ -12,17 +12,31 @@ v_i = sum_a pi(a|x_i) q(x_i, a), averages over the n decisions of the log:
 (Horvitz and Thompson 1952; Swaminathan and Joachims 2015; Dudik, Langford and Li 2011; Wang, Agarwal and Dudik 2017,
 switch-dr in the form of Su et al. 2020 that Open Bandit Pipeline computes as well.)
 All are ratios of two sums over decisions, which is what their standard errors and bootstraps are built on.
+
+Where a decision fills one position of a list, pi and p are the probabilities of the arm at that position, and the same
+formulas are the estimator of the position-based model, in which the reward of a position depends on the arm there and
+not on the others (Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen 2018). The decisions of one list depend on
+each other: `Estimate.grouped` adds them up, so that standard errors and bootstraps are those of independent lists.
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from massart.data.decisions.decision import FloatArray
 from massart.errors import InvalidDataError, InvalidParameterError
 
-__all__ = ["Estimate", "direct_method", "doubly_robust", "ips", "snips", "switch_doubly_robust"]
+__all__ = [
+    "Estimate",
+    "difference",
+    "direct_method",
+    "doubly_robust",
+    "ips",
+    "snips",
+    "switch_doubly_robust",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +68,37 @@ class Estimate:
             return math.nan
         residuals = self.numerators - self.value * self.denominators
         return math.sqrt(count / (count - 1) * float(np.square(residuals).sum())) / abs(float(self.denominators.sum()))
+
+    def grouped(self, groups: npt.NDArray[np.int64] | None) -> "Estimate":
+        """The same value, with one numerator and denominator per group; `groups` (n,) count from 0.
+
+        >>> estimate = Estimate("ips", np.array([1.0, 1.0, 0.0, 0.0]), np.ones(4))
+        >>> estimate.grouped(np.array([0, 0, 1, 1])).standard_error > estimate.standard_error
+        True
+        """
+        if groups is None:
+            return self
+        above, below = (
+            np.bincount(groups, weights=part).astype(np.float64) for part in (self.numerators, self.denominators)
+        )
+        return Estimate(self.estimator, above, below)
+
+
+def difference(first: Estimate, second: Estimate) -> Estimate:
+    """The first value minus the second, both from the same decisions: a mean of one term per decision.
+
+    The term of a decision is the difference of the values plus that of its two influences, where the influence on a
+    ratio is n (numerator - value denominator) / sum of denominators. So chance that both have in common cancels.
+
+    >>> one, other = (Estimate("ips", np.array(terms), np.ones(2)) for terms in ([1.0, 0.0], [0.9, 0.1]))
+    >>> difference(one, one).standard_error, round(difference(one, other).standard_error, 3)
+    (0.0, 0.1)
+    """
+    terms = np.full(first.numerators.size, first.value - second.value)
+    for sign, estimate in ((1.0, first), (-1.0, second)):
+        residuals = estimate.numerators - estimate.value * estimate.denominators
+        terms += sign * residuals * (residuals.size / float(estimate.denominators.sum()))
+    return Estimate(first.estimator, terms, np.ones(terms.size))
 
 
 def ips(rewards: FloatArray, weights: FloatArray, row_weights: FloatArray | None = None) -> Estimate:

@@ -5,6 +5,8 @@ bootstrap   as normal, without its symmetry
 bernstein   independent decisions and rewards in a known range: holds for every n
 sequence    the same, and for all n at once, so one may look and stop at any time
 
+(cressie-read and clopper-pearson: see `massart.evaluation.likelihood`.)
+
 The sequence rests on the following.
 
 **Claim.** Let Y_1, Y_2, ... >= 0 have E[Y_i | Y_1..Y_(i-1)] <= mu, let 0 < c < 1, and let L be J positive numbers
@@ -53,6 +55,9 @@ __all__ = [
     "empirical_bernstein_interval",
     "low_end",
     "normal_interval",
+    "percentile_interval",
+    "pilot_size",
+    "resampled",
     "scaled_rewards",
 ]
 
@@ -95,6 +100,12 @@ def bootstrap_intervals(
     True
     """
     check_confidence(confidence)
+    values = resampled(estimates, resamples, seed)
+    return [percentile_interval(column, confidence) for column in values.T]
+
+
+def resampled(estimates: Sequence[Estimate], resamples: int, seed: int) -> FloatArray:
+    """The estimates (m,) on each of the resamples, NaN where there is no weight: (resamples, m)."""
     if resamples < 2:
         raise InvalidParameterError(f"resamples must be at least 2, not {resamples}")
     random, count = np.random.default_rng(seed), estimates[0].numerators.size
@@ -107,15 +118,17 @@ def bootstrap_intervals(
             below = float((times * estimate.denominators).sum())
             if below > 0.0:
                 values[resample, place] = float((times * estimate.numerators).sum()) / below
+    return values
+
+
+def percentile_interval(values: FloatArray, confidence: float) -> Interval:
+    """Between the two percentiles of resampled values (n,)."""
     tail = 0.5 - 0.5 * confidence
-    intervals = []
-    for column in values.T:
-        drawn = column[~np.isnan(column)]
-        if not drawn.size:
-            raise InvalidDataError("bootstrap: no resample has any weight; draw more resamples")
-        low, high = np.quantile(drawn, [tail, 1.0 - tail])
-        intervals.append(Interval("bootstrap", float(low), float(high), confidence))
-    return intervals
+    drawn = values[~np.isnan(values)]
+    if not drawn.size:
+        raise InvalidDataError("bootstrap: no resample has any weight; draw more resamples")
+    low, high = np.quantile(drawn, [tail, 1.0 - tail])
+    return Interval("bootstrap", float(low), float(high), confidence)
 
 
 def empirical_bernstein_interval(
@@ -147,7 +160,7 @@ def empirical_bernstein_interval(
     scaled = scaled_rewards(rewards, reward_range)
     cap = max_weight
     if cap is None:
-        pilot = -(-rewards.size // _PILOT)
+        pilot = pilot_size(rewards.size)
         cap = float(weights[:pilot].max(initial=0.0))
         scaled, weights = scaled[pilot:], weights[pilot:]
     elif not 0.0 < cap < math.inf:
@@ -156,6 +169,11 @@ def empirical_bernstein_interval(
     bottom = _bernstein_low(clipped * scaled, cap, delta)
     top = 1.0 - _bernstein_low(clipped * (1.0 - scaled), cap, delta)
     return Interval("bernstein", low + (high - low) * bottom, low + (high - low) * top, confidence)
+
+
+def pilot_size(count: int) -> int:
+    """How many decisions, the first ones, find the bound on the weights."""
+    return -(-count // _PILOT)
 
 
 def scaled_rewards(rewards: FloatArray, reward_range: tuple[float, float]) -> FloatArray:

@@ -1,10 +1,11 @@
 """The policy to be evaluated, and a log seen through it: one importance weight per decision.
 
 w_i = pi(a_i | x_i) / p_i, the probability of the arm taken under the policy to be evaluated over the one it had.
-If p_i > 0 wherever pi > 0, then E[w_i] = 1 and E[w_i r_i] is what the policy would earn.
+If p_i > 0 wherever pi > 0, then E[w_i] = 1 and E[w_i r_i] is what the policy would earn. Where a log has no
+propensities at all they are estimated (`massart.evaluation.propensities`), and `WeightedLog.estimated` says so.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -17,8 +18,9 @@ from massart.data.decisions.decision import TOLERANCE, FloatArray, LogChecker
 from massart.data.decisions.survey import LogSurvey
 from massart.data.row_errors import most_unpacked
 from massart.errors import InvalidDataError, InvalidParameterError
+from massart.evaluation.propensities import estimated_propensities
 
-__all__ = ["POLICIES", "Policy", "TargetPolicy", "WeightedLog", "name_of", "target_probabilities", "weigh"]
+__all__ = ["POLICIES", "Policy", "TargetPolicy", "WeightedLog", "name_of", "target_probabilities", "weigh", "weigh_all"]
 
 POLICIES = {
     "uniform": "every arm with the same probability",
@@ -55,6 +57,13 @@ class WeightedLog:
     contexts: Any  # (K, d), or None if they were not kept
     skipped: dict[str, int]  # decisions left out, by reason
     warnings: tuple[str, ...] = ()  # what is odd about the log as a whole
+    is_logged: bool = False  # the policy is the one that wrote the log
+    estimated: bool = False  # propensities were not logged
+    propensities: FloatArray | None = None  # (n,) by which weights were divided
+    positions: npt.NDArray[np.int64] | None = None  # (n,)
+    slates: npt.NDArray[np.int64] | None = None  # (n,) which list each one is a part of, from 0
+    bad_lines: int = 0
+    bad_messages: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return int(self.rewards.size)
@@ -91,30 +100,55 @@ def weigh(
     >>> weigh(batch, "uniform").weights.tolist()
     [2.0, 2.0]
     """
-    name = name_of(policy)
-    if isinstance(log, DecisionLog) and getattr(policy, "has_names", False):
-        log.crossed = True  # as such a bandit learned it
+    return weigh_all(log, [policy], keep_contexts=keep_contexts)[0]
+
+
+def weigh_all(
+    log: DecisionLog | DecisionBatch | Iterable[DecisionBatch],
+    policies: Sequence[TargetPolicy] | Mapping[str, TargetPolicy],
+    *,
+    keep_contexts: bool = False,
+    folds: int = 5,
+    seed: int = 0,
+) -> list[WeightedLog]:
+    """The log through each of several policies; it is read once. `folds` and `seed` are of estimated propensities.
+
+    >>> from massart.data import Decision
+    >>> batch = DecisionBatch.of([Decision(np.eye(2), 0, 0.25, 1.0), Decision(np.eye(2), 1, 0.25, 0.0)])
+    >>> [seen.weights.tolist() for seen in weigh_all(batch, ["uniform", "first"])]
+    [[2.0, 2.0], [4.0, 0.0]]
+    """
+    named = dict(policies) if isinstance(policies, Mapping) else _named(policies)
+    if not named:
+        raise InvalidParameterError("no policy is named: give one or more")
+    if isinstance(log, DecisionLog) and any(getattr(one, "has_names", False) for one in named.values()):
+        log.crossed = True  # as such a bandit learns it
     parts: dict[str, list[Any]] = {
-        field: [] for field in ("weights", "rewards", "row_weights", "lines", "counts", "arms")
+        field: [] for field in ("rewards", "row_weights", "lines", "counts", "arms", "propensities")
     }
-    target: list[FloatArray] = []
+    target: dict[str, list[FloatArray]] = {name: [] for name in named}
     contexts: list[Any] = []
+    positions: list[int | None] = []
+    slates: list[str | None] = []
     room = most_unpacked(log.size) if isinstance(log, DecisionLog) else None
     survey = LogSurvey()
     for batch in _batches(log, survey):
-        given = target_probabilities(policy, batch)
-        chosen = batch.propensities if policy == "logged" else given[batch.taken]
-        parts["weights"].append(chosen / batch.propensities)
+        for name, policy in named.items():
+            target[name].append(target_probabilities(policy, batch))
         parts["rewards"].append(batch.rewards)
         parts["row_weights"].append(batch.weights)
         parts["lines"].append(batch.lines)
         parts["counts"].append(np.diff(batch.starts))
         parts["arms"].append(batch.arms)
-        target.append(given)
+        parts["propensities"].append(batch.propensities)
+        positions += batch.positions or [None] * len(batch)
+        slates += batch.slates or [None] * len(batch)
+        keep_contexts = keep_contexts or bool(np.isnan(batch.propensities).any())
         if keep_contexts:
             contexts.append(batch.contexts)
         if room is not None:
-            room -= _BYTES * len(batch) + given.nbytes + (_nbytes(batch.contexts) if keep_contexts else 0)
+            room -= _BYTES * len(batch) + sum(given[-1].nbytes for given in target.values())
+            room -= _nbytes(batch.contexts) if keep_contexts else 0
             if room < 0:
                 raise InvalidDataError(
                     f"{log.name}: its decisions take more than 1 GiB and 16 times the size of the file in memory: "  # type: ignore[union-attr]
@@ -128,16 +162,63 @@ def weigh(
         if contexts
         else None
     )
-    return WeightedLog(
-        policy=name,
+    place, lists = _places(positions, slates)
+    estimated = bool(np.isnan(joined["propensities"]).any())
+    if estimated:
+        how = {"folds": folds, "seed": seed, "groups": lists}
+        joined["propensities"] = estimated_propensities(stack, starts, taken, place, **how)  # type: ignore[arg-type]
+    shared = {
         **joined,
-        starts=starts,
-        taken=taken,
-        target=np.concatenate(target),
-        contexts=stack,
-        skipped=dict(log.skipped if isinstance(log, DecisionLog) else survey.repeated),
-        warnings=log.warnings if isinstance(log, DecisionLog) else tuple(survey.warnings()),
-    )
+        "starts": starts,
+        "taken": taken,
+        "contexts": stack,
+        "skipped": dict(log.skipped if isinstance(log, DecisionLog) else survey.repeated),
+        "warnings": log.warnings if isinstance(log, DecisionLog) else tuple(survey.warnings()),
+        "estimated": estimated,
+        "positions": place,
+        "slates": lists,
+        "bad_lines": log.bad.count if isinstance(log, DecisionLog) else 0,
+        "bad_messages": tuple(log.bad.messages) if isinstance(log, DecisionLog) else (),
+    }
+    found = []
+    for name, policy in named.items():
+        given = np.concatenate(target[name])
+        weights = (
+            np.ones(taken.size)
+            if isinstance(policy, str) and policy == "logged"
+            else given[taken] / joined["propensities"]
+        )
+        is_logged = isinstance(policy, str) and policy == "logged"
+        found.append(WeightedLog(policy=name, weights=weights, target=given, is_logged=is_logged, **shared))
+    return found
+
+
+def _named(policies: Sequence[TargetPolicy]) -> dict[str, TargetPolicy]:
+    """Policies by name; of two with one name, the later ones get a number."""
+    named: dict[str, TargetPolicy] = {}
+    for policy in policies:
+        name = own = name_of(policy)
+        number = 2
+        while name in named:
+            name, number = f"{own} {number}", number + 1
+        named[name] = policy
+    return named
+
+
+def _places(
+    positions: Sequence[int | None], slates: Sequence[str | None]
+) -> tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64] | None]:
+    """Positions and numbers of lists; None where no decision has any, refused where only some have."""
+    for what, given in (("position", positions), ("slate", slates)):
+        missing = sum(one is None for one in given)
+        if 0 < missing < len(given):
+            raise InvalidDataError(
+                f"{missing:,} of {len(given):,} decisions have no {what}, but others have: log it for all or for none"
+            )
+    place = None if positions[0] is None else np.array(positions, dtype=np.int64)
+    numbers: dict[str | None, int] = {}
+    lists = None if slates[0] is None else np.array([numbers.setdefault(one, len(numbers)) for one in slates])
+    return place, lists
 
 
 def _nbytes(contexts: Any) -> int:
@@ -150,7 +231,7 @@ def _batches(log: DecisionLog | DecisionBatch | Iterable[DecisionBatch], survey:
     if isinstance(log, DecisionLog):
         yield from log
         return
-    checker = LogChecker("the decisions given")
+    checker = LogChecker("the decisions given", propensities_may_miss=True)
     for batch in [log] if isinstance(log, DecisionBatch) else log:
         decisions = list(batch)
         invalid = sum(not checker.is_valid(decision) for decision in decisions)

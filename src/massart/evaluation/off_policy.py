@@ -2,81 +2,84 @@
 
 import math
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
 from massart.data import DecisionBatch, DecisionLog
 from massart.errors import InvalidDataError, InvalidParameterError, shown
 from massart.evaluation import estimators as formulas
+from massart.evaluation.checks import log_notes, warnings_of
 from massart.evaluation.estimators import Estimate
 from massart.evaluation.intervals import (
     Interval,
-    bootstrap_intervals,
     confidence_sequence,
     empirical_bernstein_interval,
     normal_interval,
+    percentile_interval,
+    resampled,
     scaled_rewards,
 )
-from massart.evaluation.log import TargetPolicy, WeightedLog, weigh
-from massart.evaluation.reward_model import cross_fitted_rewards
+from massart.evaluation.likelihood import clopper_pearson_interval, cressie_read_interval
+from massart.evaluation.log import TargetPolicy, WeightedLog, weigh_all
+from massart.evaluation.results import Comparison, Difference, Evaluation, Line, PositionLine, recommended
+from massart.evaluation.reward_model import cross_fitted_rewards, regressor
 from massart.options import strict_number, whole_number
 from massart.theory import check_confidence
 
-__all__ = ["ESTIMATORS", "INTERVALS", "Evaluation", "Line", "evaluate"]
+__all__ = ["ESTIMATORS", "INTERVALS", "EvaluationOptions", "compare", "evaluate"]
 
 ESTIMATORS = ("ips", "snips", "dm", "dr", "switch-dr")
-INTERVALS = ("normal", "bootstrap", "bernstein", "sequence")
+INTERVALS = ("normal", "bootstrap", "cressie-read", "clopper-pearson", "bernstein", "sequence")
 _NEED_A_MODEL = ("dm", "dr", "switch-dr")
-_FEW = 100.0  # effective decisions, below which an estimate means little
-_LARGE_SHARE = 0.1  # of the weight, for one decision
-_FAR = 4.0  # standard errors between the mean weight and 1
+_NEED_A_RANGE = INTERVALS[2:]
+_SHOWN: Final = 100  # positions
+
+Log = str | os.PathLike[str] | DecisionLog | DecisionBatch | Iterable[DecisionBatch]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One estimate with its intervals."""
+class EvaluationOptions:
+    """How policies are evaluated; the fields are the parameters of `evaluate`.
 
-    estimator: str
-    value: float
-    standard_error: float | None  # None for a single decision
-    intervals: tuple[Interval, ...]
+    >>> EvaluationOptions(confidence=0.99).confidence
+    0.99
+    """
 
+    estimators: Sequence[str] = ESTIMATORS
+    intervals: Sequence[str] = INTERVALS
+    confidence: float = 0.95
+    reward_range: tuple[float, float] | None = None
+    max_weight: float | None = None
+    switch_threshold: float = 10.0
+    folds: int = 5
+    resamples: int = 1000
+    seed: int = 0
+    reward_model: Any = "ridge"
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """What a log says about a policy."""
-
-    policy: str
-    decisions: int
-    effective_sample_size: float
-    largest_weight: float
-    largest_share: float  # of the whole weight, carried by one decision
-    mean_weight: float  # 1 up to chance, if propensities are true and no arm the policy plays was never logged
-    lines: tuple[Line, ...]
-    warnings: tuple[str, ...]  # the answer means little
-    notes: tuple[str, ...]  # what was left out and why
-    skipped: dict[str, int] = field(default_factory=dict)
-
-    def __getitem__(self, estimator: str) -> Line:
-        """The line of one estimator, by its name."""
-        for line in self.lines:
-            if line.estimator == estimator:
-                return line
-        raise KeyError(estimator)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain numbers and texts, for JSON."""
-        plain = asdict(self)
-        for given, line in zip(self.lines, plain["lines"], strict=True):
-            line["intervals"] = [interval._asdict() for interval in given.intervals]
-        return plain
+    def __post_init__(self) -> None:
+        strict_number("confidence", self.confidence, 5e-324, 1.0, "give a number between 0 and 1; .95 is usual")
+        check_confidence(self.confidence)
+        if self.max_weight is not None:
+            strict_number("max_weight", self.max_weight, 5e-324, 1.8e308, "give a finite number above 0, or None")
+        span = self.reward_range
+        if span is not None and not (isinstance(span, Sequence) and len(span) == 2):
+            raise InvalidParameterError(f"reward_range={shown(span)}: give the least and the largest reward")
+        for end in span or ():
+            strict_number("reward_range", end, -1.8e308, 1.8e308, "give the least and the largest reward, as numbers")
+        strict_number("switch_threshold", self.switch_threshold, 0.0, math.inf, "give a number of at least 0")
+        whole_number("folds", self.folds, 2, 1 << 53, "give a whole number, 2 or more")
+        whole_number("resamples", self.resamples, 2, 1 << 31, "give a whole number, 2 or more")
+        whole_number("seed", self.seed, 0, 1 << 64, "give a whole number, 0 or more")
+        _known("estimator", self.estimators, ESTIMATORS)
+        _known("interval", self.intervals, INTERVALS)
+        regressor(self.reward_model)
 
 
 def evaluate(
-    log: str | os.PathLike[str] | DecisionLog | DecisionBatch | Iterable[DecisionBatch],
+    log: Log,
     policy: TargetPolicy = "uniform",
     *,
     estimators: Sequence[str] = ESTIMATORS,
@@ -88,64 +91,62 @@ def evaluate(
     folds: int = 5,
     resamples: int = 1000,
     seed: int = 0,
+    reward_model: Any = "ridge",
 ) -> Evaluation:
     """Estimate what `policy` earns per decision, from a log that another policy wrote.
 
-    `reward_range` is needed by the intervals bernstein and sequence (which belong to ips); None takes (0, 1) if all
-    rewards fit and leaves these intervals out otherwise.  `max_weight` see `empirical_bernstein_interval`.
+    `reward_range` is needed by the intervals cressie-read (which belongs to snips), clopper-pearson, bernstein and
+    sequence (which belong to ips); None takes (0, 1) if all rewards fit and leaves these intervals out otherwise.
+    `max_weight` see `empirical_bernstein_interval`, `reward_model` see `massart.evaluation.regressor`.
 
     >>> from massart.data import Decision
     >>> rows = [Decision(np.eye(2), i % 2, 0.5, float(i % 2)) for i in range(400)]
     >>> found = evaluate(DecisionBatch.of(rows), "first", estimators=["ips", "snips"], intervals=["normal"])
-    >>> found["snips"].value, found.effective_sample_size
-    (0.0, 200.0)
+    >>> found["snips"].value, found["snips"].difference.value, found.effective_sample_size
+    (0.0, -0.5, 200.0)
     """
-    strict_number("confidence", confidence, 5e-324, 1.0, "give a number between 0 and 1; .95 is usual")
-    check_confidence(confidence)
-    if max_weight is not None:
-        strict_number("max_weight", max_weight, 5e-324, 1.8e308, "give a finite number above 0, or None")
-    if reward_range is not None and not (isinstance(reward_range, Sequence) and len(reward_range) == 2):
-        raise InvalidParameterError(f"reward_range={shown(reward_range)}: give the least and the largest reward")
-    for end in reward_range or ():
-        strict_number("reward_range", end, -1.8e308, 1.8e308, "give the least and the largest reward, as numbers")
-    strict_number("switch_threshold", switch_threshold, 0.0, math.inf, "give a number of at least 0")
-    whole_number("folds", folds, 2, 1 << 53, "give a whole number, 2 or more")
-    whole_number("resamples", resamples, 2, 1 << 31, "give a whole number, 2 or more")
-    whole_number("seed", seed, 0, 1 << 64, "give a whole number, 0 or more")
-    _known("estimator", estimators, ESTIMATORS)
-    _known("interval", intervals, INTERVALS)
-    opened = DecisionLog(log) if isinstance(log, str | os.PathLike) else log
-    seen = weigh(opened, policy, keep_contexts=any(name in _NEED_A_MODEL for name in estimators))
-    notes = [f"{count} {reason} were left out" for reason, count in sorted(seen.skipped.items())]
-    estimates = _estimates(seen, estimators, switch_threshold, folds, seed, notes)
-    found: dict[str, list[Interval]] = {estimate.estimator: [] for estimate in estimates}
-    if len(seen) < 2:
-        notes.append("intervals: one decision has none")
-    else:
-        if "normal" in intervals:
-            for estimate in estimates:
-                found[estimate.estimator].append(normal_interval(estimate, confidence))
-        if "bootstrap" in intervals and estimates:
-            drawn = bootstrap_intervals(estimates, confidence, resamples=resamples, seed=seed)
-            for estimate, interval in zip(estimates, drawn, strict=True):
-                found[estimate.estimator].append(interval)
-        if "ips" in found:
-            found["ips"] += _bounded(seen, intervals, confidence, reward_range, max_weight, notes)
-    if reward_range is not None:
-        scaled_rewards(seen.rewards, reward_range)  # checked even where no interval uses it
-    if found.get("dm"):
-        notes.append("dm: its intervals do not include the bias of the reward model")
-    return Evaluation(
-        policy=seen.policy,
-        decisions=len(seen),
-        effective_sample_size=seen.effective_sample_size,
-        largest_weight=float(seen.weights.max()),
-        largest_share=seen.largest_share,
-        mean_weight=float(np.average(seen.weights, weights=seen.row_weights)),
-        lines=tuple(_line(estimate, found[estimate.estimator]) for estimate in estimates),
-        warnings=tuple(_warnings(seen)),
-        notes=tuple(notes),
-        skipped=seen.skipped,
+    options = EvaluationOptions(
+        estimators=estimators,
+        intervals=intervals,
+        confidence=confidence,
+        reward_range=reward_range,
+        max_weight=max_weight,
+        switch_threshold=switch_threshold,
+        folds=folds,
+        resamples=resamples,
+        seed=seed,
+        reward_model=reward_model,
+    )
+    return compare(log, [policy], options).evaluations[0]
+
+
+def compare(
+    log: Log,
+    policies: Sequence[TargetPolicy] | Mapping[str, TargetPolicy],
+    options: EvaluationOptions | None = None,
+) -> Comparison:
+    """Evaluate several policies on one log, which is read once, with the differences between any two of them.
+
+    Differences are paired: both policies are weighed on the same decisions, so what they have in common cancels.
+
+    >>> from massart.data import Decision
+    >>> rows = [Decision(np.eye(2), i % 2, 0.5, float(i % 2)) for i in range(400)]
+    >>> options = EvaluationOptions(estimators=["snips"], intervals=["normal"])
+    >>> found = compare(DecisionBatch.of(rows), ["first", "uniform"], options)
+    >>> found.difference("first", "uniform", "snips").value
+    -0.5
+    """
+    asked = options if options is not None else EvaluationOptions()
+    opened = DecisionLog(log, propensities_may_miss=True) if isinstance(log, str | os.PathLike) else log
+    keep = any(name in _NEED_A_MODEL for name in asked.estimators)
+    every = weigh_all(opened, policies, keep_contexts=keep, folds=asked.folds, seed=asked.seed)
+    if asked.reward_range is not None:
+        scaled_rewards(every[0].rewards, asked.reward_range)  # checked even where no interval uses it
+    run = _Run(asked, every)
+    return Comparison(
+        evaluations=tuple(run.evaluation(number) for number in range(len(every))),
+        differences=tuple(run.differences()),
+        bad_lines=every[0].bad_messages,
     )
 
 
@@ -159,115 +160,232 @@ def _known(what: str, asked: Sequence[str], known: Sequence[str]) -> None:
             raise InvalidParameterError(f"{what} {name!r} is none of {', '.join(known)}")
 
 
-def _line(estimate: Estimate, intervals: list[Interval]) -> Line:
-    error = estimate.standard_error
-    return Line(estimate.estimator, estimate.value, None if math.isnan(error) else error, tuple(intervals))
+class _Run:
+    """The estimates of several policies on one log, and the resamples that all of them share."""
 
+    def __init__(self, options: EvaluationOptions, every: Sequence[WeightedLog]) -> None:
+        self.options, self.every = options, every
+        self.notes: list[list[str]] = [log_notes(seen) for seen in every]
+        self.predicted = self._predicted()
+        self.estimates = [self._estimates(number) for number in range(len(every))]
+        first = every[0]
+        logged = Estimate("logged", first.row_weights * first.rewards, first.row_weights)
+        self.logged = logged.grouped(first.slates)
+        self.logged_by_slate = self._by_slate(logged) if first.slates is not None else None
+        self.is_one = self.logged.numerators.size < 2
+        self.drawn: dict[int, Any] = {}  # resampled values by the identity of an estimate
+        if "bootstrap" in options.intervals and not self.is_one:
+            flat = [self.logged, *(one for estimates in self.estimates for one in estimates)]
+            flat += [self.logged_by_slate] if self.logged_by_slate is not None else []
+            values = resampled(flat, options.resamples, options.seed)
+            self.drawn = {id(one): values[:, place] for place, one in enumerate(flat)}
 
-def _estimates(
-    seen: WeightedLog, asked: Sequence[str], threshold: float, folds: int, seed: int, notes: list[str]
-) -> list[Estimate]:
-    """Those that can be had, in the order of `ESTIMATORS`; for the others a note says why not."""
-    rewards, weights, share = seen.rewards, seen.weights, seen.row_weights
-    made: list[Estimate] = []
-    if "ips" in asked:
-        made.append(formulas.ips(rewards, weights, share))
-    if "snips" in asked:
-        try:
-            made.append(formulas.snips(rewards, weights, share))
-        except InvalidDataError as error:
-            notes.append(str(error))
-    modelled = [name for name in _NEED_A_MODEL if name in asked]
-    if not modelled:
+    def _by_slate(self, estimate: Estimate) -> Estimate:
+        """The reward of a whole list instead of one of its positions."""
+        whole = estimate.grouped(self.every[0].slates)
+        sizes = np.bincount(self.every[0].slates)  # type: ignore[arg-type]
+        return Estimate("iips", whole.numerators, whole.denominators / sizes)
+
+    def _predicted(self) -> Any:
+        """The reward of every arm by a model, or why there is none."""
+        seen, options = self.every[0], self.options
+        if not any(name in _NEED_A_MODEL for name in options.estimators):
+            return ""
+        units = len(seen) if seen.slates is None else int(seen.slates.max()) + 1
+        if not seen.contexts.shape[1]:
+            return "the log has no features to model rewards with"
+        if units < 2:
+            return "one decision is not enough for a model"
+        model = None if options.reward_model == "ridge" else options.reward_model
+        how: dict[str, Any] = {"folds": min(options.folds, units), "seed": options.seed, "groups": seen.slates}
+        return cross_fitted_rewards(
+            seen.contexts, seen.starts, seen.taken, seen.rewards, seen.row_weights, model=model, **how
+        )
+
+    def _estimates(self, number: int) -> list[Estimate]:
+        """Those that can be had, in the order of `ESTIMATORS`; for the others a note says why not."""
+        seen, notes, asked = self.every[number], self.notes[number], self.options.estimators
+        rewards, weights, share = seen.rewards, seen.weights, seen.row_weights
+        made: list[Estimate] = []
+        if "ips" in asked:
+            made.append(formulas.ips(rewards, weights, share))
+        if "snips" in asked:
+            try:
+                made.append(formulas.snips(rewards, weights, share))
+            except InvalidDataError as error:
+                notes.append(str(error))
+        made += self._modelled(number)
+        by_slate = [self._by_slate(made[0])] if seen.slates is not None and "ips" in asked else []
+        return [*(estimate.grouped(seen.slates) for estimate in made), *by_slate]
+
+    def _modelled(self, number: int) -> list[Estimate]:
+        seen, notes, options = self.every[number], self.notes[number], self.options
+        modelled = [name for name in _NEED_A_MODEL if name in options.estimators]
+        if not modelled:
+            return []
+        missing = self.predicted if isinstance(self.predicted, str) else ""
+        if np.isnan(seen.target).any():
+            missing = "the log does not name the probabilities of all arms, which this policy needs here"
+        if missing:
+            notes.append(f"{', '.join(modelled)}: {missing}")
+            return []
+        policy_rewards = np.add.reduceat(seen.target * self.predicted, seen.starts[:-1])
+        parts = seen.rewards, seen.weights, self.predicted[seen.taken], policy_rewards, seen.row_weights
+        made = []
+        if "dm" in modelled:
+            made.append(formulas.direct_method(policy_rewards, seen.row_weights))
+        if "dr" in modelled:
+            made.append(formulas.doubly_robust(*parts))
+        if "switch-dr" in modelled:
+            made.append(formulas.switch_doubly_robust(*parts, threshold=options.switch_threshold))
+            notes.append(f"switch-dr: it uses the reward model where weights exceed {options.switch_threshold:g}")
         return made
-    missing = _why_no_model(seen)
-    if missing:
-        notes.append(f"{', '.join(modelled)}: {missing}")
-        return made
-    cuts = min(folds, len(seen))
-    predicted = cross_fitted_rewards(seen.contexts, seen.starts, seen.taken, rewards, share, folds=cuts, seed=seed)
-    policy_rewards = np.add.reduceat(seen.target * predicted, seen.starts[:-1])
-    taken_rewards = predicted[seen.taken]
-    if "dm" in asked:
-        made.append(formulas.direct_method(policy_rewards, share))
-    if "dr" in asked:
-        made.append(formulas.doubly_robust(rewards, weights, taken_rewards, policy_rewards, share))
-    if "switch-dr" in asked:
-        parts = rewards, weights, taken_rewards, policy_rewards, share
-        made.append(formulas.switch_doubly_robust(*parts, threshold=threshold))
-        notes.append(f"switch-dr: it uses the reward model where weights exceed {threshold:g}")
-    return made
 
-
-def _why_no_model(seen: WeightedLog) -> str:
-    if np.isnan(seen.target).any():
-        return "the log does not name the probabilities of all arms, which this policy needs here"
-    if not seen.contexts.shape[1]:
-        return "the log has no features to model rewards with"
-    return "" if len(seen) > 1 else "one decision is not enough for a model"
-
-
-def _bounded(
-    seen: WeightedLog,
-    asked: Sequence[str],
-    confidence: float,
-    reward_range: tuple[float, float] | None,
-    max_weight: float | None,
-    notes: list[str],
-) -> list[Interval]:
-    kinds = [kind for kind in ("bernstein", "sequence") if kind in asked]
-    if not kinds:
-        return []
-    if (seen.row_weights != 1.0).any():
-        notes.append(f"{', '.join(kinds)}: not known for decisions that stand for several")
-        return []
-    least, most = float(seen.rewards.min()), float(seen.rewards.max())
-    if reward_range is None and (least < 0.0 or most > 1.0):
-        notes.append(f"{', '.join(kinds)}: rewards reach from {least:g} to {most:g}; give the range they can have")
-        return []
-    span = (0.0, 1.0) if reward_range is None else reward_range
-    made = []
-    if "bernstein" in kinds:
-        made.append(empirical_bernstein_interval(seen.rewards, seen.weights, span, confidence, max_weight=max_weight))
-    if "sequence" in kinds:
-        [last] = confidence_sequence(seen.rewards, seen.weights, span, confidence)
-        if last.low > last.high:
-            notes.append(
-                f"sequence: it is empty, which says with confidence {confidence:g} that the value drifts or "
-                "that propensities are wrong"
-            )
+    def evaluation(self, number: int) -> Evaluation:
+        """What the log says about one of the policies."""
+        seen, notes = self.every[number], self.notes[number]
+        found = {one.estimator: self._large_sample(one) for one in self.estimates[number]}
+        if self.is_one:
+            notes.append("intervals: one decision has none")
         else:
-            made.append(last)
-    return made
+            for estimator, interval in self._bounded(seen, notes, [one for one in ("ips", "snips") if one in found]):
+                found[estimator].append(interval)
+        if found.get("dm"):
+            notes.append("dm: its intervals do not include the bias of the reward model")
+        if "iips" in found:
+            notes.append("iips: the reward of a whole list, the sum over its positions")
+        lines = tuple(self._line(number, one, found[one.estimator]) for one in self.estimates[number])
+        return Evaluation(
+            policy=seen.policy,
+            decisions=len(seen),
+            effective_sample_size=seen.effective_sample_size,
+            largest_weight=float(seen.weights.max()),
+            largest_share=seen.largest_share,
+            mean_weight=float(np.average(seen.weights, weights=seen.row_weights)),
+            lines=lines,
+            warnings=tuple(warnings_of(seen)),
+            notes=tuple(notes),
+            skipped=seen.skipped,
+            propensities="estimated" if seen.estimated else "logged",
+            logged_value=self.logged.value,
+            recommended=recommended(lines, seen.effective_sample_size),
+            positions=_by_position(seen),
+            slates=None if seen.slates is None else int(seen.slates.max()) + 1,
+            bad_lines=seen.bad_lines,
+        )
+
+    def _large_sample(self, estimate: Estimate, other: Estimate | None = None) -> list[Interval]:
+        """The intervals normal and bootstrap, of an estimate or of its difference from another."""
+        if self.is_one:
+            return []
+        whole = estimate if other is None else formulas.difference(estimate, other)
+        made = [normal_interval(whole, self.options.confidence)] if "normal" in self.options.intervals else []
+        if self.drawn:
+            drawn = self.drawn[id(estimate)] - (0.0 if other is None else self.drawn[id(other)])
+            made.append(percentile_interval(drawn, self.options.confidence))
+        return made
+
+    def _line(self, number: int, estimate: Estimate, intervals: list[Interval]) -> Line:
+        logged = self.logged_by_slate if estimate.estimator == "iips" else self.logged
+        same = logged is None or self.every[number].is_logged
+        return Line(
+            estimate.estimator,
+            estimate.value,
+            _or_none(estimate.standard_error),
+            tuple(intervals),
+            None if same or logged is None else self._difference(number, estimate, "logged", logged),
+        )
+
+    def _difference(self, number: int, estimate: Estimate, other: str, reference: Estimate) -> Difference:
+        whole = formulas.difference(estimate, reference)
+        return Difference(
+            self.every[number].policy,
+            other,
+            reference.estimator if self.every[number].is_logged else estimate.estimator,
+            estimate.value - reference.value,
+            _or_none(whole.standard_error),
+            tuple(self._large_sample(estimate, reference)),
+        )
+
+    def differences(self) -> Iterable[Difference]:
+        """Of any two policies, by every estimator that both have."""
+        for number, estimates in enumerate(self.estimates):
+            for later in range(number + 1, len(self.estimates)):
+                names = {one.estimator: None for one in (*estimates, *self.estimates[later])}
+                for name in names:
+                    first, second = self._estimate(number, name), self._estimate(later, name)
+                    if first is not None and second is not None:
+                        yield self._difference(number, first, self.every[later].policy, second)
+
+    def _estimate(self, number: int, name: str) -> Estimate | None:
+        """An estimate of a policy; what the logged policy earned is known without any estimator."""
+        if self.every[number].is_logged:
+            return self.logged_by_slate if name == "iips" else self.logged
+        return next((one for one in self.estimates[number] if one.estimator == name), None)
+
+    def _bounded(self, seen: WeightedLog, notes: list[str], names: list[str]) -> list[tuple[str, Interval]]:
+        """The intervals that need the range of the rewards, each with its estimator."""
+        options = self.options
+        owner = dict.fromkeys(_NEED_A_RANGE, "ips") | {"cressie-read": "snips"}
+        kinds = [kind for kind in _NEED_A_RANGE if kind in options.intervals and owner[kind] in names]
+        if not kinds:
+            return []
+        listed = ", ".join(kinds)
+        if seen.estimated:
+            notes.append(f"{listed}: not known for estimated propensities")
+            return []
+        if seen.slates is not None:
+            notes.append(f"{listed}: not known for lists of several")
+            return []
+        if (seen.row_weights != 1.0).any():
+            notes.append(f"{listed}: not known for decisions that stand for several")
+            return []
+        least, most = float(seen.rewards.min()), float(seen.rewards.max())
+        if options.reward_range is None and (least < 0.0 or most > 1.0):
+            notes.append(f"{listed}: rewards reach from {least:g} to {most:g}; give the range they can have")
+            return []
+        span = (0.0, 1.0) if options.reward_range is None else options.reward_range
+        parts = seen.rewards, seen.weights, span, options.confidence
+        made: list[Interval] = []
+        if "cressie-read" in kinds:
+            made.append(cressie_read_interval(*parts))
+        if "clopper-pearson" in kinds:
+            made.append(clopper_pearson_interval(*parts, max_weight=options.max_weight))
+        if "bernstein" in kinds:
+            made.append(empirical_bernstein_interval(*parts, max_weight=options.max_weight))
+        if "sequence" in kinds:
+            [last] = confidence_sequence(*parts)
+            if last.low > last.high:
+                notes.append(
+                    f"sequence: it is empty, which says with confidence {options.confidence:g} that the value drifts "
+                    "or that propensities are wrong"
+                )
+            else:
+                made.append(last)
+        return [(owner[interval.kind], interval) for interval in made]
 
 
-def _warnings(seen: WeightedLog) -> list[str]:
-    found = list(seen.warnings)
-    effective, share = seen.effective_sample_size, seen.largest_share
-    unseen = np.flatnonzero(seen.weights == 0.0)
-    if unseen.size == len(seen):
-        found.append(
-            f"the policy gives probability 0 to the arm taken in all {len(seen):,} decisions: the log says nothing "
-            "about what it earns"
+def _or_none(error: float) -> float | None:
+    return None if math.isnan(error) else error
+
+
+def _by_position(seen: WeightedLog) -> tuple[PositionLine, ...]:
+    """What the policy earns at each position."""
+    if seen.positions is None:
+        return ()
+    lines = []
+    for position in np.unique(seen.positions)[:_SHOWN].tolist():
+        here = seen.positions == position
+        rewards, weights, share = seen.rewards[here], seen.weights[here], seen.row_weights[here]
+        whole = formulas.ips(rewards, weights, share)
+        lines.append(
+            PositionLine(
+                position=position,
+                decisions=int(here.sum()),
+                logged=float(np.average(rewards, weights=share)),
+                ips=whole.value,
+                snips=formulas.snips(rewards, weights, share).value if weights.any() else None,
+                standard_error=_or_none(whole.standard_error),
+            )
         )
-    elif effective < _FEW:
-        found.append(
-            f"these {len(seen)} decisions are worth {effective:.1f} drawn by the policy itself (effective sample "
-            f"size below {_FEW:g}): the estimates mean little"
-        )
-    if share > _LARGE_SHARE and unseen.size < len(seen):
-        line = seen.lines[int(np.argmax(seen.weights * seen.row_weights))]
-        which = f", in line {line}," if line else ""
-        found.append(f"one decision{which} carries {share:.0%} of the weight: the estimates depend on it")
-    check = Estimate("mean weight", seen.row_weights * seen.weights, seen.row_weights)
-    if len(seen) > 1 and abs(check.value - 1.0) > _FAR * check.standard_error + 1e-6:
-        found.append(
-            f"the mean weight is {check.value:.3g} where it should be 1: the propensities are not the ones played, or "
-            "the policy prefers arms that were never logged"
-        )
-    if len(seen) > 1 and bool((seen.rewards == seen.rewards[0]).all()):
-        found.append(
-            f"all {len(seen):,} rewards are {seen.rewards[0]:g}: is the reward logged as it came? It cannot "
-            "distinguish policies"
-        )
-    return found
+    return tuple(lines)

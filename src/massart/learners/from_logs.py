@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     from massart.data import Decision
     from massart.learners.bandit import MonotoneBandit
 
-__all__ = ["EVERY", "LEAST_PROBABILITY", "LearnedLog", "Logged", "learn_decisions", "logged_chances"]
+__all__ = ["LEAST_PROBABILITY", "MAX_BAD_LINES", "LearnedLog", "Logged", "learn_decisions", "logged_chances"]
 
 LEAST_PROBABILITY: Final = 0.01
-EVERY: Final = 1 << 60  # as many bad lines as there may be; a log with more bad lines than others is refused
-_SHOWN: Final = 5
+MAX_BAD_LINES: Final = 100
 
 
 @dataclass
@@ -93,30 +92,30 @@ def learn_decisions(
 ) -> LearnedLog:
     """Learn the decisions of a log in their order; `seen` is called after each, and says whether to go on.
 
-    A decision that cannot be learned is left out, reported and counted. If the log itself ends in an error, it is
-    raised, and what came before is learned already.
+    A decision that cannot be learned is a bad line, which is left out, reported and counted, up to a limit; an error
+    says if there are more. What came before is learned then.
     """
     from massart.data import DecisionLog  # noqa: PLC0415  SciPy's sparse matrices, and readers that choosing needs not
+    from massart.data.decisions.decision import BadLines  # noqa: PLC0415
 
     if isinstance(log, (str, os.PathLike)) or (isinstance(log, (list, tuple)) and log and isinstance(log[0], str)):
-        log = DecisionLog(log, **{"max_bad_lines": EVERY, "crossed": True, **reading})
+        log = DecisionLog(log, **{"max_bad_lines": MAX_BAD_LINES, "crossed": True, **reading})
     elif reading:
         raise InvalidParameterError(f"{min(reading)} says how files are read: give paths, or leave it out")
-    learned = LearnedLog()
+    learned, bad = LearnedLog(), BadLines(MAX_BAD_LINES)
     is_log = isinstance(log, DecisionLog)
     for decision in log.decisions() if is_log else log:
+        bad = log.bad if is_log else bad
         try:
             _learn(bandit, decision, learned)
         except InvalidDataError as error:
-            learned.bad += 1
-            if len(learned.messages) < _SHOWN:
-                learned.messages.append(f"{log.source if is_log else 'the log'}, line {decision.line}: {error}")
+            source = log.source if is_log else "the log"
+            bad.take(InvalidDataError(f"{source}, line {decision.line}: {error}"))
         if not seen(learned):
             learned.complete = False
             break
+    learned.bad, learned.messages = bad.count, list(bad.messages)
     if is_log:
-        learned.bad += log.bad.count
-        learned.messages = [*log.bad.messages, *learned.messages][:_SHOWN]
         learned.skipped, learned.warnings = dict(log.skipped), log.warnings
     if not learned.rounds and learned.complete:
         why = f", the first bad line: {learned.messages[0]}" if learned.messages else ""

@@ -8,10 +8,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib import resources
 from typing import Any
 
 from massart import __version__
+from massart.arena.report import frame
 from massart.arena.report.charts import REFERENCE, Style, chart_data, styles
 from massart.arena.report.kinds import Curve, Race, Reference, Standing, WorldResult, count
 from massart.arena.report.summary import command_of, summarise
@@ -40,7 +40,7 @@ def html(rows: Sequence[Mapping[str, Any]], command: str | None = None, note: st
     looks = styles(race)
     parts = {
         "title": escape(f"{kicker}: {size}"),
-        "style": _part("page.css"),
+        "style": frame.part("page.css"),
         "kicker": kicker,
         "question": escape(kind.question),
         "headline": escape(kind.headline(race)),
@@ -53,29 +53,9 @@ def html(rows: Sequence[Mapping[str, Any]], command: str | None = None, note: st
         "command": escape(command or command_of(rows) or _BY_HAND),
         "version": escape(__version__),
         "data": json.dumps(chart_data(race), allow_nan=False).replace("<", "\\u003c"),
-        "script": _part("page.js"),
+        "script": frame.part("page.js"),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda hole: parts[hole[1]], _part("page.html"))
-
-
-def _part(name: str) -> str:
-    return resources.files("massart.arena.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _table(label: str, caption: str, heads: Sequence[str], lines: Sequence[str], grid: bool = False) -> str:
-    """A table that scrolls sideways inside of its frame; heads and lines are HTML."""
-    name = escape(label, quote=True)
-    return f"""<div class="frame"><p class="hint" aria-hidden="true">scroll sideways for more →</p>
-<div class="scroll" tabindex="0" role="region" aria-label="{name}">
-<table{' class="grid"' if grid else ""}><caption><span>{escape(caption)}</span></caption>
-<thead><tr>{"".join(heads)}</tr></thead>
-<tbody>
-{chr(10).join(lines)}
-</tbody></table></div></div>"""
-
-
-def _head(text: str, *, words: bool = False) -> str:
-    return f'<th scope="col"{" class=words" if words else ""}>{text}</th>'
+    return re.sub(r"\{\{(\w+)\}\}", lambda hole: parts[hole[1]], frame.part("page.html"))
 
 
 def _overview(race: Race[Any]) -> str:
@@ -83,18 +63,18 @@ def _overview(race: Race[Any]) -> str:
     kind = race.kind
     links = [f'<a href="#world-{index}">{escape(world.name)}</a>' for index, world in enumerate(race.worlds)]
     lines = [
-        f'<tr class="bound"><th scope="row">{name}</th>{"".join(map(_cell, cells))}</tr>'
+        f'<tr class="bound"><th scope="row">{name}</th>{"".join(map(frame.cell, cells))}</tr>'
         for name, cells in kind.overview_references(race).items()
     ]
     for name in race.learners:
         cells = "".join(_overview_cell(race, world.of(name)) for world in race.worlds)
-        lines.append(f"<tr>{_row_head(race.title(name), race.is_ours(name))}{cells}</tr>")
+        lines.append(f"<tr>{frame.row_head(race.title(name), race.is_ours(name))}{cells}</tr>")
     label = f"Every {kind.registry.noun} in every world"
-    heads = [_head(kind.registry.noun), *map(_head, links)]
+    heads = [frame.head(kind.registry.noun), *map(frame.head, links)]
     return f"""<section id="overview">
 <h2>Overview</h2>
 <p>{escape(kind.overview_text)}</p>
-{_table(label, kind.overview_caption, heads, lines, grid=True)}
+{frame.table(label, kind.overview_caption, heads, lines, grid=True)}
 </section>"""
 
 
@@ -132,35 +112,40 @@ def _standings(race: Race[Any], world: WorldResult[Any]) -> str:
     kind = race.kind
     after = f"{world.name} after {count(world.rounds)} rounds, mean over {counted(world.seeds, 'seed')}"
     caption = " ".join([f"{after}, {kind.order_words}.", *kind.fewer_seeds(world)])
-    heads = [_head(kind.registry.noun), _head(kind.verdict_head, words=True), *map(_head, kind.columns)]
+    heads = [frame.head(kind.registry.noun), frame.head(kind.verdict_head, words=True), *map(frame.head, kind.columns)]
     lines = [_line(race, line) for line in kind.lines(world)]
-    return _table(f"Standings in {world.name}", caption, heads, lines)
+    return frame.table(f"Standings in {world.name}", caption, heads, lines)
 
 
 def _line(race: Race[Any], line: Any) -> str:
     if isinstance(line, Reference):
         head = f'<th scope="row">{escape(line.name)}</th>'
-        return f'<tr class="bound">{head}<td></td>{"".join(map(_cell, line.cells))}</tr>'
+        return f'<tr class="bound">{head}<td></td>{"".join(map(frame.cell, line.cells))}</tr>'
     kind = race.kind
     verdict = f'<span class="tag {kind.css(line)}">{escape(kind.verdict_words(line))}</span>'
-    cells = "".join(map(_cell, kind.cells(line)))
-    return f'<tr>{_row_head(line.title, line.ours)}<td class="words">{verdict}</td>{cells}</tr>'
+    cells = "".join(map(frame.cell, kind.cells(line)))
+    return f'<tr>{frame.row_head(line.title, line.ours)}<td class="words">{verdict}</td>{cells}</tr>'
 
 
 def _learners(race: Race[Any]) -> str:
     """Who the learners are."""
     kind = race.kind
     lines = [
-        f"<tr>{_row_head(race.title(name), race.is_ours(name))}<td>{kind.tally(race, name)}</td>"
+        f"<tr>{frame.row_head(race.title(name), race.is_ours(name))}<td>{kind.tally(race, name)}</td>"
         f'<td class="words"><code>{escape(name)}</code></td>'
         f'<td class="words wrap">{escape(race.sentences[name])}</td></tr>'
         for name in race.learners
     ]
     noun, nouns = kind.registry.noun, kind.registry.nouns
-    heads = [_head(noun), _head(kind.tally_head), _head("--learner", words=True), _head("what it is", words=True)]
+    heads = [
+        frame.head(noun),
+        frame.head(kind.tally_head),
+        frame.head("--learner", words=True),
+        frame.head("what it is", words=True),
+    ]
     return f"""<section id="learners">
 <h2>The {nouns}</h2>
-{_table(f"The {nouns}", kind.tally_caption, heads, lines)}
+{frame.table(f"The {nouns}", kind.tally_caption, heads, lines)}
 </section>"""
 
 
@@ -192,11 +177,3 @@ def _spoken(race: Race[Any], world: WorldResult[Any]) -> str:
     if reference is not None:
         ends.insert(0, f"{kind.reference} ends at {end(reference)}")
     return f"Line chart: {kind.axis}, over {count(world.rounds)} rounds of {world.name}. {'; '.join(ends)}."
-
-
-def _row_head(name: str, ours: bool) -> str:
-    return f'<th scope="row"{" class=ours" if ours else ""}>{escape(name)}</th>'
-
-
-def _cell(text: str) -> str:
-    return f"<td>{escape(text)}</td>"

@@ -140,7 +140,7 @@ class DecisionLog:
     def _read(self, waiting: records.Waiting) -> Iterator[tuple[str, Decision]]:
         if self.format == "csv" and (self.columns is not None or _is_open_bandit(self.sources[0])):
             files = ((source.name, self._lines(source)) for source in self.sources)
-            yield from tables.read_tables(files, self.columns, self.bad, most_unpacked(self.size))
+            yield from tables.read_tables(files, self.columns, self.bad, most_unpacked(self.size), crossed=self.crossed)
             return
         for source in self.sources:
             for decision in self._read_one(source, waiting):
@@ -218,9 +218,11 @@ def detect_format(source: Source) -> str:
     text = first.decode(errors="replace").strip()
     if text.startswith("{"):
         own = ("c", "_label_cost", "EventId", "RewardValue")
-        if number == len(lines) and len(head) == _HEAD:  # the rest of the line was not read
-            return "dsjson" if any(f'"{name}"' in text for name in own) else "jsonl"
-        return "dsjson" if set(own) & set(records.record(text, source.name, number)) else "jsonl"
+        try:
+            names = set(records.record(text, source.name, number))
+        except InvalidDataError:  # the line is bad, or the rest of it was not read
+            names = {name for name in own if f'"{name}"' in text}
+        return "dsjson" if set(own) & names else "jsonl"
     if tables.csv_separator(text) is not None or tables.is_open_bandit(text):
         return "csv"
     if "|" in text:

@@ -275,7 +275,8 @@ class BadLines:
 class LogChecker:
     """Checks every decision of one log; `source` is the file that the next one comes from.
 
-    A log in which no decision has a propensity is valid if `propensities_may_miss`; one in which some have is not.
+    A log in which no decision has a propensity is valid if `propensities_may_miss`; one in which some have is not, and
+    those that have none are bad lines if the first decision has one.
 
     >>> import numpy as np
     >>> checker = LogChecker("log.jsonl")
@@ -311,11 +312,12 @@ class LogChecker:
             return True
         where = "" if self.source == self.name else f"{self.source}, "
         place = f"{where}line {decision.line}", complaint
-        if self._may_miss and math.isnan(decision.probability):
+        if self._may_miss and math.isnan(decision.probability) and self.missing == self.seen - 1 - self._wrong_count:
             self.missing += 1
             self._first_missing = [*self._first_missing, place][:_SHOWN]
             return True
-        self._note([place], 1)
+        self._wrong_count += 1
+        self._wrong = [*self._wrong, place][:_SHOWN]
         return False
 
     def _check(self, decision: Decision) -> None:
@@ -329,19 +331,17 @@ class LogChecker:
             now, before = (f"{width} {'sparse' if thin else 'dense'} features" for thin, width in (shape, self._shape))
             refuse(self.source, decision.line, "contexts", f"{now} where earlier lines have {before}", "use one shape")
 
-    def _note(self, places: Sequence[tuple[str, str]], count: int) -> None:
-        self._wrong_count += count
-        self._wrong = [*self._wrong, *places][:_SHOWN]
-
     def finish(self) -> None:
         """Refuse the log if it was empty, or had more impossible propensities than bad lines are allowed.
 
         It is refused as well if most of its lines are bad: then it is another kind of file.
         """
-        if 0 < self.missing < self.seen:
-            self._note(self._first_missing, self.missing)
-        allowed = min(self._bad.limit - self._bad.count, (self.seen - 1) // 2)
-        if self._wrong_count > max(0, allowed):
+        allowed = max(0, min(self._bad.limit - self._bad.count, (self.seen - 1) // 2))
+        if 0 < self.missing < self.seen - self._wrong_count:  # the first have none, and others have
+            self._wrong = [*self._first_missing, *self._wrong][:_SHOWN]
+            self._wrong_count += self.missing
+            allowed = 0
+        if self._wrong_count > allowed:
             shown = ", ".join(f"{place} ({wrong})" for place, wrong in self._wrong)
             more = self._wrong_count - len(self._wrong)
             rest = f", and {more} more" if more else ""
