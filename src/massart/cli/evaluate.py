@@ -26,13 +26,13 @@ def evaluate(
         list[str],
         Argument(
             metavar="LOG...",
-            help="The log: files, folders, patterns, or - for standard input; VW --cb_adf text, dsjson, JSON lines, "
-            "CSV or Parquet. Plain, gzip, zstd or bz2.",
+            help="The log: files, folders, patterns, or - for standard input; VW --cb_adf and --cb text, dsjson, JSON "
+            "lines, CSV or Parquet. Plain, gzip, zstd or bz2.",
         ),
     ],
     log_format: Annotated[
         str,
-        Option("--format", help="auto, vw, dsjson, jsonl, csv or parquet. VW's costs are negative rewards."),
+        Option("--format", help="auto, vw, vw-cb, dsjson, jsonl, csv or parquet. VW's costs are negative rewards."),
     ] = "auto",
     policy: Annotated[
         list[str] | None,

@@ -21,7 +21,7 @@ from massart.errors import InvalidDataError
 
 __all__ = ["is_labelled", "largest_action", "read_text"]
 
-_LABEL: Final = re.compile(r"\s*(?:[^\t|]*\t)?\s*(\d{1,9}):[^\s|:]+(?::[^\s|:]+)?(?:\s+[^\s|:]*)?\|")
+_LABEL: Final = re.compile(r"\s*(?:[^\t|]*\t)?\s*(\d{1,9}):[^\s|:]+(?::[^\s|:]+)?(?:\s+[^\s|:]+)?\s*\|")
 _MOST_ACTIONS: Final = 1 << 16
 
 
