@@ -200,7 +200,7 @@ def test_lines_of_cb_text(tmp_path):
     ]
     assert found[0].event_id == "e1"
     assert log.skipped == {"decisions without a label": 1}
-    assert [message.partition(" line ")[2].partition(",")[0] for message in log.bad.messages] == ["5", "6", "7", "8"]
+    assert [message.partition(" line ")[2][0] for message in log.bad.messages] == ["5", "6", "7", "8"]
     (tmp_path / "cb.txt").write_text("2:-1:0.5 | a\n7:0:0.5 | a\n")
     assert next(DecisionLog(tmp_path / "cb.txt").decisions()).arms == 7
 
