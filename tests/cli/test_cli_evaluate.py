@@ -9,6 +9,7 @@ from cli_cases import assert_refused
 from typer.testing import CliRunner
 
 from massart.cli.app import app
+from massart.cli.evaluate import evaluate as evaluate_command
 from massart.data import Decision, DecisionLog, LogColumns, write_decisions
 from massart.evaluation import EvaluationOptions, compare, evaluate
 
@@ -213,3 +214,12 @@ def test_bad_lines_are_reported_and_counted_and_the_exit_code_says_so(tmp_path):
 def test_a_reward_model_by_name(log):
     found = json.loads(massart("evaluate", log, "--reward-model", "forest", "--estimator", "dr", "--json").stdout)
     assert found["lines"][0]["value"] == evaluate(log, estimators=["dr"], reward_model="forest")["dr"].value
+
+
+def test_the_examples_of_the_help_run(log, monkeypatch):
+    monkeypatch.chdir(log.parent)
+    examples = [line.split()[1:] for line in evaluate_command.__doc__.splitlines() if "massart evaluate" in line]
+    assert len(examples) == 2
+    for words in examples:
+        assert massart(*words).exit_code == 0
+    assert (log.parent / "page.html").exists()

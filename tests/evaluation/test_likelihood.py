@@ -101,6 +101,8 @@ def test_cressie_read_covers_where_rewards_fall_with_weights():
         plain += np.cov(weights * rewards, weights)[0, 1] < 0
         hits += found.low <= 0.5 * 0.9 * 0.9 <= found.high
     assert plain == LOGS
+    y = weights * rewards
+    assert found.low == pytest.approx(y.mean() - stats.t.ppf(0.975, 399) * y.std() / 20)
     assert hits / LOGS >= 0.95 - SLACK - ASYMPTOTIC
 
 
@@ -140,6 +142,21 @@ def test_clopper_pearson_covers_for_any_weights():
         hits += found.low <= simulated.TRUTH <= found.high
         assert 0.0 <= found.low <= found.high <= 1.0
     assert hits / LOGS >= 0.95 - SLACK
+
+
+@pytest.mark.parametrize("chances", [(0.98, 0.01, 0.01), (0.5, 0.4, 0.1), (0.05, 0.05, 0.9)])
+@pytest.mark.parametrize("middle", [0.1, 0.5, 0.9])
+def test_clopper_pearson_covers_terms_of_three_values_exactly(chances, middle):
+    """All outcomes of 25 terms 0, `middle` or 1, each with its probability."""
+    covered, mean = 0.0, chances[1] * middle + chances[2]
+    for some in range(26):
+        for ones in range(26 - some):
+            counts = (25 - some - ones, some, ones)
+            found = clopper_pearson_interval(
+                np.repeat([0.0, middle, 1.0], counts), np.ones(25), confidence=0.9, max_weight=1.0
+            )
+            covered += stats.multinomial.pmf(counts, 25, chances) * (found.low <= mean <= found.high)
+    assert covered >= 0.9
 
 
 def test_the_level_is_divided_by_e_where_terms_are_not_all_or_nothing():

@@ -22,7 +22,8 @@ _LABEL: Final = 34  # characters of a name in a picture
 _STYLE: Final = "--light:#0550ae;--dark:#6cb6ff"
 _OTHER: Final = "--light:#6e7781;--dark:#9aa4af"
 _EXTRA: Final = """
-.plot { width: 100%; height: auto; display: block; margin: .5rem 0 1rem; }
+.picture { overflow-x: auto; margin: .5rem 0 1rem; }
+.plot { width: 100%; min-width: 40rem; height: auto; display: block; }
 .plot text { fill: var(--ink); font: 15px var(--sans); }
 .plot .tick { fill: var(--ink-soft); font-size: 13px; }
 .plot line.grid { stroke: var(--line); }
@@ -171,7 +172,7 @@ def _differences(found: Comparison) -> str:
     return f"""<section id="differences">
 <h2>Differences</h2>
 <p>Two policies on the same decisions. Where the bar leaves out the dashed line at 0, one is better than the other at
-this confidence, if this pair alone was asked for.</p>
+this confidence, for large n and if this pair alone was asked for.</p>
 {_plot(marks, 0.0, "no difference")}
 {frame.table("Differences", "Every estimator that both have; the strong rows are in the picture.", heads, lines)}
 </section>"""
@@ -277,7 +278,8 @@ def _plot(marks: Sequence[_Mark], reference: float | None, meaning: str) -> str:
         parts.append(f'<circle class="dot" style="{mark.style}" cx="{x(mark.value):.1f}" cy="{y:.1f}" r="6"/>')
     words = escape(f"{spoken}; the dashed line is {meaning}" if reference is not None else spoken, quote=True)
     inside = "\n".join(parts)
-    return f'<svg class="plot" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{words}">\n{inside}\n</svg>'
+    drawn = f'<svg class="plot" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{words}">\n{inside}\n</svg>'
+    return f'<div class="picture" tabindex="0">\n{drawn}\n</div>'
 
 
 def _spoken(interval: Interval | None) -> str:

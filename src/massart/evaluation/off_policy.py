@@ -354,15 +354,15 @@ class _Run:
         if "bernstein" in kinds:
             made.append(empirical_bernstein_interval(*parts, max_weight=options.max_weight))
         if "sequence" in kinds:
-            [last] = confidence_sequence(*parts)
-            if last.low > last.high:
+            made += confidence_sequence(*parts)
+        for interval in made:
+            if interval.low > interval.high:
+                drifts = "the value drifts or that " if interval.kind == "sequence" else ""
                 notes.append(
-                    f"sequence: it is empty, which says with confidence {options.confidence:g} that the value drifts "
-                    "or that propensities are wrong"
+                    f"{interval.kind}: it is empty, which says with confidence {options.confidence:g} that {drifts}"
+                    "propensities are wrong"
                 )
-            else:
-                made.append(last)
-        return [(owner[interval.kind], interval) for interval in made]
+        return [(owner[interval.kind], interval) for interval in made if interval.low <= interval.high]
 
 
 def _or_none(error: float) -> float | None:

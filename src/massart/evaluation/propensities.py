@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, sparse
+from scipy import sparse
 
 from massart.data.decisions.decision import FloatArray
 from massart.errors import InvalidDataError
@@ -124,6 +124,8 @@ def _softmax(scores: FloatArray, starts: npt.NDArray[np.int64]) -> FloatArray:
 
 def _fitted(rows: Any, starts: npt.NDArray[np.int64], taken: npt.NDArray[np.int64], chosen: Any) -> FloatArray:
     """The theta of a conditional logit on some decisions."""
+    from scipy import optimize  # noqa: PLC0415  takes long, and most logs have propensities
+
     counts = np.diff(starts)[chosen]
     own_starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     places = np.repeat(starts[chosen] - own_starts[:-1], counts) + np.arange(own_starts[-1])
