@@ -241,8 +241,8 @@ def test_what_cannot_be_learned_is_refused():
 
 def test_arms_that_could_not_be_played_teach_nothing():
     """A logged probability of 0: the other arms are learned as if it were not there."""
-    X = np.random.default_rng(0).normal(size=(3, D)) / 4
-    with_it, without = MonotoneBandit(random_state=0), MonotoneBandit(random_state=0)
+    X = np.random.default_rng(0).normal(size=(3, D)) / 8
+    with_it, without = (MonotoneBandit(gap=0.1, margin=0.2, random_state=0) for _ in range(2))
     for arm, reward in ((0, 1.0), (1, 0.0), (0, 0.0)):
         with_it.learn_logged(X, arm, 0.5, reward, probabilities=[0.5, 0.5, 0.0])
         without.learn_logged(sparse.csr_matrix(X[:2]), arm, 0.5, reward, probabilities=[0.5, 0.5])

@@ -4,8 +4,8 @@
 |---|---|---|
 | `vw` | VW's `--cb_adf` text | `massart.data.decisions.vw` |
 | `vw-cb` | VW's `--cb` text, one line per decision | `massart.data.decisions.vw_cb` |
-| `dsjson` | VW's and Personalizer's decision service | `massart.data.decisions.vw` |
-| `jsonl` | massart's own records, one per line | `massart.data.decisions.records` |
+| `dsjson` | VW's and Personalizer's decision service | `massart.data.decisions.dsjson` |
+| `jsonl` | massart's own records, one per line | `massart.data.decisions.json_lines` |
 | `csv` | the same records, one per line, or a table with columns of any names | `.records`, `.tables` |
 | `parquet` | the same records as columns | `massart.data.decisions.records` |
 
@@ -19,8 +19,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from massart.data.decisions import records, tables, vw, vw_cb
+from massart.data.decisions import dsjson, records, tables, vw, vw_cb
 from massart.data.decisions.decision import BadLines, Decision, DecisionBatch, FloatArray, LogChecker
+from massart.data.decisions.json_lines import Waiting, read_jsonl
 from massart.data.decisions.survey import LogSurvey
 from massart.data.decisions.tables import LogColumns
 from massart.data.formats import suffix_of
@@ -51,7 +52,7 @@ _SUFFIXES: Final = {
 _HEAD: Final = 1 << 20  # bytes that are looked at
 _WRITERS: Final[dict[str, Callable[[Decision], str]]] = {
     "vw": vw.decision_to_text,
-    "dsjson": vw.decision_to_dsjson,
+    "dsjson": dsjson.decision_to_dsjson,
     "jsonl": records.decision_to_json,
     "csv": records.decision_to_csv,
 }
@@ -125,7 +126,7 @@ class DecisionLog:
         self.skipped.clear()
         self.warnings = ()
         self.bad = BadLines(self.max_bad_lines)
-        waiting = records.Waiting(self.skipped)
+        waiting = Waiting(self.skipped)
         checker = LogChecker(self.name, propensities_may_miss=self.propensities_may_miss, bad=self.bad)
         survey = LogSurvey()
         for name, decision in self._read(waiting):
@@ -137,7 +138,7 @@ class DecisionLog:
         self.skipped.update(survey.repeated)
         self.warnings = tuple(survey.warnings())
 
-    def _read(self, waiting: records.Waiting) -> Iterator[tuple[str, Decision]]:
+    def _read(self, waiting: Waiting) -> Iterator[tuple[str, Decision]]:
         if self.format == "csv" and (self.columns is not None or _is_open_bandit(self.sources[0])):
             files = ((source.name, self._lines(source)) for source in self.sources)
             yield from tables.read_tables(files, self.columns, self.bad, most_unpacked(self.size), crossed=self.crossed)
@@ -146,18 +147,18 @@ class DecisionLog:
             for decision in self._read_one(source, waiting):
                 yield source.name, decision
 
-    def _read_one(self, source: Source, waiting: records.Waiting) -> Iterator[Decision]:
+    def _read_one(self, source: Source, waiting: Waiting) -> Iterator[Decision]:
         if self.format == "parquet":
             return records.read_parquet(source, self.bad)
         lines = self._lines(source)
         if self.format == "vw-cb":
             return vw_cb.read_text(lines, source.name, self.skipped, self.bad, self._actions_of_log())
         if self.format in ("vw", "dsjson"):
-            read = vw.read_text if self.format == "vw" else vw.read_dsjson
+            read = vw.read_text if self.format == "vw" else dsjson.read_dsjson
             return read(lines, source.name, self.skipped, self.bad, crossed=self.crossed)
         if self.format == "csv":
             return records.read_csv(lines, source.name, self.bad)
-        return records.read_jsonl(lines, source.name, self.bad, waiting)
+        return read_jsonl(lines, source.name, self.bad, waiting)
 
     def _actions_of_log(self) -> int:
         """How many actions there are: as given, or the largest number in the log, which is read for that."""

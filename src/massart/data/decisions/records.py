@@ -26,9 +26,7 @@ import csv
 import io
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -42,14 +40,12 @@ from massart.data.row_errors import LARGEST_IN_LOG, MOST_ARMS
 from massart.errors import InvalidDataError
 
 __all__ = [
-    "Waiting",
     "csv_header",
     "decision_of",
     "decision_to_csv",
     "decision_to_json",
     "number",
     "read_csv",
-    "read_jsonl",
     "read_parquet",
     "record",
     "record_of",
@@ -69,62 +65,6 @@ _ROWS: Final = 256  # rows of Parquet that are read at once, and
 _BYTES, _SOME = 1 << 22, 64  # bytes and rows of which Python objects are made at once
 
 _Lines = Iterable[tuple[int, str]]
-
-
-def read_jsonl(
-    lines: _Lines, source: str, bad: BadLines | None = None, waiting: "Waiting | None" = None
-) -> Iterator[Decision]:
-    """Decisions from numbered lines of JSON; `bad` counts lines that are left out.
-
-    `waiting` keeps decisions whose reward is in a later line, perhaps of another file.
-    """
-    bad = bad if bad is not None else BadLines()
-    waiting = waiting if waiting is not None else Waiting(Counter())
-    for line, text in lines:
-        if not text.strip():
-            continue
-        try:
-            decision = waiting.joined(record(text, source, line), source, line)
-        except InvalidDataError as error:
-            bad.take(error)
-            continue
-        if decision is not None:
-            yield decision
-
-
-class Waiting:
-    """Decisions of a log that wait for a reward in a line of its own, by event id; `skipped` counts what never fits.
-
-    >>> waiting = Waiting(Counter())
-    >>> waiting.joined({"event_id": "e", "arm": 0, "arms": 2, "probability": 0.5}, "log", 1)
-    >>> waiting.joined({"event_id": "e", "reward": 1}, "log", 2).reward
-    1.0
-    """
-
-    def __init__(self, skipped: Counter[str]) -> None:
-        self._skipped = skipped
-        self._decisions: dict[str, Decision] = {}
-
-    def joined(self, fields: Mapping[str, Any], source: str, line: int) -> Decision | None:
-        """The decision of this line, or of the one whose reward it brings; None if that is not there (yet)."""
-        paid = fields.get("reward") is not None or fields.get("cost") is not None
-        if fields.get("event_id") is None or paid == (fields.get("arm") is not None):
-            return decision_of(fields, source, line)
-        if not paid:
-            decision = decision_of({**fields, "reward": 0.0}, source, line)
-            self._decisions[str(decision.event_id)] = decision
-            return None
-        paying = decision_of({"arm": 0, "arms": 1, "probability": 1.0, **fields}, source, line)
-        known = self._decisions.pop(str(paying.event_id), None)
-        if known is None:
-            self._skipped["rewards without a decision that waits for one"] += 1
-            return None
-        return replace(known, reward=paying.reward, time=paying.time or known.time)
-
-    def finish(self) -> None:
-        """Count the decisions whose reward never came."""
-        if self._decisions:
-            self._skipped["decisions that never got a reward"] += len(self._decisions)
 
 
 def decision_to_json(decision: Decision) -> str:
