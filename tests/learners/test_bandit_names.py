@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from massart import Choice, MonotoneBandit, load, save
-from massart.data.decisions.offers import WIDTH, offer_of
+from massart.data.offers import WIDTH, offer_of
 from massart.errors import InvalidDataError, ModelFileError
 from massart.learners import features
 

@@ -13,7 +13,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.decisions.offers import Offer
+from massart.data.offers import Offer
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels.learning.ranking_rounds import GREEDY
 from massart.kernels.ranking_door import CheckedRound

@@ -1,6 +1,6 @@
 """The columns of a bandit that knows features by name: one for each hashed feature, given out as they first occur.
 
-Features come as hashed columns of `massart.data.decisions.offers`, 2^24 of them. Those that occur get the columns
+Features come as hashed columns of `massart.data.offers`, 2^24 of them. Those that occur get the columns
 0, 1, 2, ... of the bandit's weights, so there are as many weights as features. After `MOST_COLUMNS` no new column is
 given out: a feature that is new then shares the column that its hash points to.
 """
@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.decisions.offers import WIDTH, Offer, has_names, offer_of, offer_of_matrix
+from massart.data.offers import WIDTH, Offer, has_names, offer_of, offer_of_matrix
 from massart.errors import InvalidDataError, ModelFileError
 from massart.kernels.ranking_door import CheckedArms, check_arms, sparse_arms
 from massart.kernels.ranking_state import RankingState

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.decisions.offers import WIDTH
+from massart.data.offers import WIDTH
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError, counted, shown
 from massart.learners.features import FeatureTable
 from massart.options import MOST_CHOICES

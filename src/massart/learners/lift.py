@@ -22,8 +22,9 @@ class LiftCertificate:
     expected reward and by `margin` in score, and arms with equal contexts have equal expected rewards, then the
     expected lift is at least the expectation of this number (Theorem 17(b) of docs/theory.md, computed from what was
     really learned, late rewards included). It may be negative, and then it guarantees nothing. It is None where there
-    is no theorem: for a bandit that does not know both gap and margin, and for update="paper" once a choice was made
-    while another one waited for its reward.
+    is no theorem: for a bandit that does not know both gap and margin, for update="paper" once a choice was made while
+    another one waited for its reward, and once `logged` rounds of another policy were learned from a log, which the lift
+    seen then counts as well.
 
     With `pending` choices that wait for their reward it counts the rounds learned. It is then valid only if which
     rewards have arrived depends neither on the arms played nor on the rewards; let the others `expire` first. A reward

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from massart.data.decisions.offers import Offer
+from massart.data.offers import Offer
 from massart.data.row_errors import LARGEST_IN_LOG, MOST_ARMS, SMALLEST_IN_LOG
 from massart.errors import InvalidDataError, counted
 from massart.kernels.door import checked_csr

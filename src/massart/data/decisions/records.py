@@ -3,7 +3,7 @@
 | field | |
 |---|---|
 | `contexts` | k rows of d numbers, or `{"starts", "columns", "values", "width"}` (CSR), or absent |
-| `ids`, `features`, `context` | instead of `contexts`: names, see `massart.data.decisions.offers` |
+| `ids`, `features`, `context` | instead of `contexts`: names, see `massart.data.offers` |
 | `arms` | k, where there are neither `contexts` nor `probabilities` |
 | `arm` | the one taken, 0-based |
 | `probability` | that it had; may be absent where `probabilities` is given |
@@ -33,9 +33,9 @@ import numpy as np
 from scipy import sparse
 
 from massart.data.decisions.decision import BadLines, Decision, FloatArray, refuse, shown
-from massart.data.decisions.offers import Offer, offer_of_record
 from massart.data.decisions.tables import csv_names, csv_rows, csv_separator
 from massart.data.io.sources import Source
+from massart.data.offers import Offer, offer_of_record
 from massart.data.row_errors import LARGEST_IN_LOG, MOST_ARMS
 from massart.errors import InvalidDataError
 

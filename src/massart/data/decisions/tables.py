@@ -24,8 +24,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from massart.data.decisions.decision import BadLines, Decision, cut, refuse, shown
-from massart.data.decisions.offers import Offer, offer_of
 from massart.data.hashing import name_hash
+from massart.data.offers import Offer, offer_of
 from massart.data.row_errors import MOST_ARMS, MOST_ENTRIES
 from massart.data.schema import BITS
 from massart.errors import InvalidDataError, InvalidParameterError
@@ -166,7 +166,7 @@ def read_tables(
     """Decisions of one log in one or several tables, each with the name of its file.
 
     `columns=None` takes those of the Open Bandit Dataset. `room` is the memory that the rows may take, in bytes. With
-    `crossed` the columns are those of arms with ids and a shared context in `massart.data.decisions.offers`.
+    `crossed` the columns are those of arms with ids and a shared context in `massart.data.offers`.
 
     >>> text = ["offer,bought,p,age", "red,1,.5,20", "blue,0,.5,30"]
     >>> columns = LogColumns("offer", "bought", probability="p", context=["age"])

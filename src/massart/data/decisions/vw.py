@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 from scipy import sparse
 
-from massart.data.decisions import offers
+from massart.data import offers
 from massart.data.decisions.decision import BadLines, Decision, refuse, shown
 from massart.data.formats.text import parse_block
 from massart.data.row_errors import MOST_ARMS, MOST_ENTRIES

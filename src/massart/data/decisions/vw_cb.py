@@ -3,7 +3,7 @@
     2:-1:0.25 |User age:0.3 plan=pro
 
 Action 2 of K, counted from 1, cost -1 and had probability .25. The features are a context that all actions share: arms
-are the ids 1 to K, and the context is crossed with them as `massart.data.decisions.offers` does it. Lines without a
+are the ids 1 to K, and the context is crossed with them as `massart.data.offers` does it. Lines without a
 label are counted and left out. Where this reader is stricter than VW: lines with several labels, which VW takes for
 costs of several actions, and actions that are no whole number from 1 on are refused.
 """
@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from massart.data.decisions.decision import BadLines, Decision, refuse, shown
-from massart.data.decisions.offers import offer_of_ids
 from massart.data.decisions.vw import Event
+from massart.data.offers import offer_of_ids
 from massart.data.row_errors import MOST_ENTRIES
 from massart.errors import InvalidDataError
 
