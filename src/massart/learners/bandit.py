@@ -285,8 +285,8 @@ class MonotoneBandit(Guarded):
         confidence = strict_number("confidence", confidence, 1e-300, 1.0, "give a number between 0 and 1")
         with self._lock:
             state = self._state
-            waiting, logged = list(self._pending), self._logged.rounds
-            return certify_lift(state.how, state.experts, state.totals, waiting, confidence, logged)
+            found = certify_lift(state.how, state.experts, state.totals, list(self._pending), confidence)
+            return self._logged.without_guarantee(found)
 
     def reseed(self, random_state: int | None = None) -> None:
         """Draw from here on as a new bandit with this seed would after as many choices; None: a seed of its own."""

@@ -9,7 +9,7 @@ LEAST_PROBABILITY it is taken to be that, which makes the estimate biased toward
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from massart.data.offers import WIDTH
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError, counted, shown
 from massart.learners.features import FeatureTable
+from massart.learners.lift import LiftCertificate
 from massart.options import MOST_CHOICES
 
 if TYPE_CHECKING:
@@ -65,6 +66,12 @@ class Logged:
         """One more round."""
         self.rounds += 1
         self.clipped += clipped
+
+    def without_guarantee(self, found: LiftCertificate) -> LiftCertificate:
+        """The certificate of a bandit that has learned these rounds: the theorems are about rounds that it played."""
+        if not self.rounds:
+            return found
+        return replace(found, guaranteed_lift=None, evidence=1.0, holds=True, logged=self.rounds)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """For a file; nothing if no round comes from a log."""

@@ -22,13 +22,15 @@ class LiftCertificate:
     expected reward and by `margin` in score, and arms with equal contexts have equal expected rewards, then the
     expected lift is at least the expectation of this number (Theorem 17(b) of docs/theory.md, computed from what was
     really learned, late rewards included). It may be negative, and then it guarantees nothing. It is None where there
-    is no theorem: for a bandit that does not know both gap and margin, for update="paper" once a choice was made while
-    another one waited for its reward, and once `logged` rounds of another policy were learned from a log, which the lift
-    seen then counts as well.
+    is no theorem: for a bandit that does not know both gap and margin, and for update="paper" once a choice was made
+    while another one waited for its reward.
 
     With `pending` choices that wait for their reward it counts the rounds learned. It is then valid only if which
     rewards have arrived depends neither on the arms played nor on the rewards; let the others `expire` first. A reward
     that expired is the default reward, and gap and margin must hold of rewards counted so.
+
+    Once `logged` rounds of another policy were learned, from a log, nothing is guaranteed, and the lift seen counts
+    those rounds as well.
 
     `observed_lift` is estimated from the rewards seen by inverse probability weighting; `low` and `high` are its normal
     interval at `confidence`, for one look at a number of rounds fixed beforehand. `evidence` is an e-value against the
@@ -115,12 +117,8 @@ def certify_lift(
     t: NDArray[np.float64],
     pending: Collection[int],
     confidence: float,
-    logged: int = 0,
 ) -> LiftCertificate:
-    """The certificate of a bandit whose choices with these numbers wait for their reward.
-
-    There is none once it has learned rounds that another policy played, from a log.
-    """
+    """The certificate of a bandit whose choices with these numbers wait for their reward."""
     theory.check_confidence(confidence)
     rounds, observed = float(t[Total.ROUNDS]), float(t[Total.SEEN])
     low, high = _interval(observed, float(t[Total.SEEN2]), rounds, float(norm.ppf(0.5 + confidence / 2)))
@@ -129,9 +127,7 @@ def certify_lift(
     margin = margins.pop() if len(margins) == 1 and not how[Setting.RELATIVE] else None
     guaranteed, evidence, s = None, 1.0, S[:, 0]
     width = float(how[Setting.HIGHEST] - how[Setting.LOWEST])
-    if logged:
-        pass
-    elif gap is not None and margin is not None and how[Setting.PAPER]:
+    if gap is not None and margin is not None and how[Setting.PAPER]:
         if not s[Expert.DRIFT]:  # gradient descent in the unit ball; rounds that explore always teach a little
             regret = 2.0 * s[Expert.CAP] + s[Expert.SQUARES] / 2.0 + paper.LEAST_KEPT * width * rounds
             guaranteed = float(gap * s[Expert.KEPT] - regret)
@@ -142,7 +138,7 @@ def certify_lift(
             evidence = theory.lift_evidence(shortfall, variance, reach, margin, width)
     holds = evidence * (1.0 - confidence) < 1.0
     return LiftCertificate(
-        int(rounds), len(pending), gap, margin, guaranteed, observed, low, high, confidence, evidence, holds, logged
+        int(rounds), len(pending), gap, margin, guaranteed, observed, low, high, confidence, evidence, holds
     )
 
 
