@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from massart import arena as arena
     from massart import data as data
     from massart import evaluation as evaluation
+    from massart import log as log
     from massart import theory as theory
     from massart import worlds as worlds
     from massart.learners.bandit import MonotoneBandit as MonotoneBandit
@@ -37,7 +38,7 @@ _HOME = {
     "load": "massart.models.opening",
     "save": "massart.models.saving",
 }
-_ROOMS = ("arena", "data", "evaluation", "theory", "worlds")
+_ROOMS = ("arena", "data", "evaluation", "log", "theory", "worlds")
 
 __all__ = [
     "Certificate",
@@ -50,6 +51,7 @@ __all__ = [
     "data",
     "evaluation",
     "load",
+    "log",
     "save",
     "theory",
     "worlds",

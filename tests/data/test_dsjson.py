@@ -7,7 +7,7 @@ import pytest
 
 import massart
 from massart.data.decisions.decision import LogChecker
-from massart.data.decisions.vw import read_dsjson
+from massart.data.decisions.dsjson import read_dsjson
 from massart.data.hashing import name_hash
 from massart.errors import InvalidDataError
 

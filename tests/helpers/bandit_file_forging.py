@@ -34,6 +34,13 @@ def originals(kind):
         for _ in range(3):
             bandit.choose(choices.contexts(rng))
         found += [MonotoneBandit(**choices.BANDITS[name]).arrays(), bandit.arrays()]
+    for expire_after in (None, 4):
+        named = MonotoneBandit(random_state=0, expire_after=expire_after)
+        for number in range(8):
+            named.learn(named.choose(["a", "b"], {f"f{number}": 0.5, "x": "y"}), 1.0)
+            named.learn_logged([{"z": 1.0}, {"z": 2.0}], 1, 0.25, 1.0)
+        named.choose([{"late": 1.0}, {"late": 2.0}])
+        found.append(named.arrays())
     return found
 
 

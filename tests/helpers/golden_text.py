@@ -13,6 +13,7 @@ ROOMS = (
     "massart.data",
     "massart.errors",
     "massart.evaluation",
+    "massart.log",
     "massart.theory",
     "massart.worlds",
 )

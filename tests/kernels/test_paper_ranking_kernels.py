@@ -98,7 +98,7 @@ def test_algorithm_3_round_by_round(form, changing, floor):
             state["weights"][:] = 0
             state["experts"][paper.Expert.NORM2] = 0
             bandit = MonotoneBandit.from_arrays(state)
-        choice, may = bandit.choose(form(X), allowed), np.flatnonzero(allowed)
+        choice, may = bandit.choose(form(X), allowed=allowed), np.flatnonzero(allowed)
         np.testing.assert_allclose(choice.probabilities[may], oracle.probabilities(X[may]), atol=DRIFT)
         assert (choice.probabilities[~allowed] == 0).all()
         alpha, beta = oracle.coins(X[may], coin(seed, number))

@@ -53,7 +53,7 @@ def test_kernel_follows_the_oracle_round_by_round(case, form):
     bandit, oracle = MonotoneBandit(random_state=3, **options), InverseMarginArms(D, grid, **told)
     seed, first = int(bandit.arrays()["seed"][0]), [0.0] * len(grid)
     for number, (X, allowed, rewards) in enumerate(stream(300)):
-        choice = bandit.choose(form(X), allowed)
+        choice = bandit.choose(form(X), allowed=allowed)
         plan = oracle.plan(X[allowed], np.linalg.norm(X, axis=1).max())
         np.testing.assert_allclose(choice.probabilities[allowed], plan[1], atol=DRIFT, err_msg=f"round {number}")
         assert (choice.probabilities[~allowed] == 0).all()
@@ -123,7 +123,7 @@ def test_every_gradient_is_within_the_cap_known_before_its_reward():
     """And Theorem 9(b)'s constant is attained: two arms at distance 2, w = 0, the worse one favoured."""
     bandit = MonotoneBandit(0.2, 0.1, random_state=0)
     for X, allowed, _ in stream(200, seed=4):
-        choice = bandit.choose(X, allowed)
+        choice = bandit.choose(X, allowed=allowed)
         before = bandit.arrays()["experts"][ranking.Expert.SQUARES, 0]
         bandit.learn(choice, float(choice.number % 2))  # the ends of the range
         experts = bandit.arrays()["experts"]

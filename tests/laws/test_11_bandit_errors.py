@@ -93,7 +93,7 @@ def test_more_features_than_memory(made):
 @pytest.mark.parametrize("name", MASKS)
 def test_masks(kind, name):
     policy = made(kind)
-    refused(policy, lambda: policy.choose(np.eye(ARMS, D), MASKS[name]))
+    refused(policy, lambda: policy.choose(np.eye(ARMS, D), allowed=MASKS[name]))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -41,6 +41,7 @@ def printing(files, data, folder):
         "convert": ["convert", data["svm"], "-", "--to", "vw"],
         "race": ["race", "kink", "--rounds", "10", "--seeds", "1", "--quiet"],
         "evaluate": ["evaluate", folder / "log.vw", "--quiet"],
+        "bandit": ["bandit", folder / "log.vw", "-f", folder / "new.bandit"],
         "help": ["--help"],
         "version": ["--version"],
     }

@@ -291,7 +291,7 @@ def test_keys_can_be_shared_and_must_be_keys():
 def test_features_may_stay_with_the_caller(form):
     bandit, again = trained(), None
     X = form(np.eye(ARMS, D))
-    choice = bandit.choose(X, [True, True, False])
+    choice = bandit.choose(X, allowed=[True, True, False])
     line = choice.to_json(contexts=False)
     again = Choice.from_json(line, contexts=X)
     assert again.to_json() == choice.to_json()

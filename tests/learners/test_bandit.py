@@ -28,12 +28,12 @@ def test_choices_come_with_the_probabilities_that_are_played(kind, masked):
     bandit = trained(kind)
     X = next(rounds(1, seed=9, arms=4))[0]
     allowed = np.array([True, True, not masked, True])
-    p = bandit.probabilities(X, allowed)
+    p = bandit.probabilities(X, allowed=allowed)
     assert p.sum() == pytest.approx(1, abs=1e-12)
     assert (p[~allowed] == 0).all()
     counts = np.zeros(4)
     for _ in range(8_000):
-        choice = bandit.choose(X, allowed)
+        choice = bandit.choose(X, allowed=allowed)
         counts[choice.arm] += 1
     assert np.array_equal(choice.probabilities, p)
     assert choice.probability == p[choice.arm]
@@ -60,7 +60,7 @@ def test_no_allowed_arm_falls_below_the_floor(kind, floor):
     for X, r in rounds(200, seed=2):
         allowed = rng.random(len(X)) < 0.7
         allowed[0] = True
-        choice = bandit.choose(X, allowed)
+        choice = bandit.choose(X, allowed=allowed)
         if allowed.sum() > 1:
             assert choice.probabilities[allowed].min() >= floor / allowed.sum() * (1 - 1e-12)
         assert choice.probabilities.sum() == pytest.approx(1, abs=1e-12)
@@ -139,7 +139,7 @@ def test_learning_late_costs_little():
 def test_a_choice_survives_json(kind, form):
     bandit = trained(kind)
     X, r = next(rounds(1, seed=6, arms=4))
-    choice = bandit.choose(form(X), [True, False, True, True])
+    choice = bandit.choose(form(X), allowed=[True, False, True, True])
     line = choice.to_json()
     again = Choice.from_json(line)
     assert "\n" not in line

@@ -46,7 +46,7 @@ def test_bad_contexts_are_refused_and_nothing_changes(kind, bad):
 @pytest.mark.parametrize("allowed", [[False, False], [True], [1, 0], [0.5, 0.5], [[True, False]], "no"])
 def test_bad_masks_are_refused(allowed):
     for bandit in (make("one expert"), trained("one expert")):
-        refused(bandit, lambda bandit=bandit: bandit.choose(np.ones((2, D)), allowed), "allowed")
+        refused(bandit, lambda bandit=bandit: bandit.choose(np.ones((2, D)), allowed=allowed), "allowed")
 
 
 @pytest.mark.parametrize(

@@ -6,19 +6,18 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from massart.cli import log_options
 from massart.cli._command import escaped, reporting, with_flags
 from massart.cli.parameters import Argument, Option
 from massart.cli.process import Outlet, leave
 from massart.errors import InvalidParameterError, counted
 
 if TYPE_CHECKING:
-    from massart.data import LogColumns
     from massart.evaluation import Comparison
 
-_COLUMNS: Final = (
-    *("action", "reward", "cost", "probability", "context", "position", "slate", "event_id", "time", "weight", "arms"),
-)
-_FLAGS: Final = {name: f"--{name.replace('_', '-')}" for name in (*_COLUMNS, "reward_model", "max_bad_lines")}
+_FLAGS: Final = {
+    name: f"--{name.replace('_', '-')}" for name in (*log_options.COLUMNS, "reward_model", "max_bad_lines")
+}
 _BAD: Final = 1  # exit code if lines were left out
 
 
@@ -27,13 +26,13 @@ def evaluate(
         list[str],
         Argument(
             metavar="LOG...",
-            help="The log: files, folders, patterns, or - for standard input; VW --cb_adf text, dsjson, JSON lines, "
-            "CSV or Parquet. Plain, gzip, zstd or bz2.",
+            help="The log: files, folders, patterns, or - for standard input; VW --cb_adf and --cb text, dsjson, JSON "
+            "lines, CSV or Parquet. Plain, gzip, zstd or bz2.",
         ),
     ],
     log_format: Annotated[
         str,
-        Option("--format", help="auto, vw, dsjson, jsonl, csv or parquet. VW's costs are negative rewards."),
+        Option("--format", help="auto, vw, vw-cb, dsjson, jsonl, csv or parquet. VW's costs are negative rewards."),
     ] = "auto",
     policy: Annotated[
         list[str] | None,
@@ -73,62 +72,18 @@ def evaluate(
         str, Option(help="For dm, dr and switch-dr: ridge, forest, boosting or mean, each cross-fitted.")
     ] = "ridge",
     switch_threshold: Annotated[float, Option(help="Weight above which switch-dr trusts its model.")] = 10.0,
-    action: Annotated[
-        str | None,
-        Option(
-            metavar="COL",
-            help="The log is a table (CSV), and this column names the arm taken. The columns of the Open Bandit "
-            "Dataset are known without options.",
-            show_default=False,
-        ),
-    ] = None,
-    reward: Annotated[
-        str | None, Option(metavar="COL", help="The column of the reward, or", show_default=False)
-    ] = None,
-    cost: Annotated[str | None, Option(metavar="COL", help="the column of the cost.", show_default=False)] = None,
-    probability: Annotated[
-        str | None,
-        Option(
-            metavar="COL",
-            help="The column of the probability that the arm had. Without it propensities are estimated.",
-            show_default=False,
-        ),
-    ] = None,
-    context: Annotated[
-        list[str] | None,
-        Option(
-            metavar="COL",
-            help="Columns that describe whom the decision was for; several with commas, patterns with *.",
-            show_default=False,
-        ),
-    ] = None,
-    position: Annotated[
-        str | None,
-        Option(metavar="COL", help="The column of the position in a list that the arm was shown at, from 1."),
-    ] = None,
-    slate: Annotated[
-        str | None, Option(metavar="COL", help="The column that names the list; equal names, one list.")
-    ] = None,
-    event_id: Annotated[str | None, Option(metavar="COL", help="The column of the event id.")] = None,
-    time: Annotated[str | None, Option(metavar="COL", help="The column of the time.")] = None,
-    weight: Annotated[
-        str | None, Option(metavar="COL", help="The column of how many decisions each one stands for.")
-    ] = None,
-    arms: Annotated[
-        str | None,
-        Option(
-            metavar="K|NAMES",
-            help="How many arms there are (0, 1, ...), or their names with commas between; else those that occur.",
-            show_default=False,
-        ),
-    ] = None,
-    max_bad_lines: Annotated[
-        int,
-        Option(
-            min=0,
-            help="Bad lines that are left out, reported and counted; the exit code is then 1. One more ends the run.",
-        ),
-    ] = 100,
+    action: log_options.Action = None,
+    reward: log_options.Reward = None,
+    cost: log_options.Cost = None,
+    probability: log_options.Probability = None,
+    context: log_options.Context = None,
+    position: log_options.Position = None,
+    slate: log_options.Slate = None,
+    event_id: log_options.EventId = None,
+    time: log_options.Time = None,
+    weight: log_options.Weight = None,
+    arms: log_options.Arms = None,
+    max_bad_lines: log_options.MaxBadLines = 100,
     seed: Annotated[int, Option(min=0, help="Of the folds and the bootstrap.")] = 0,
     report: Annotated[Path | None, Option(help="Write a page (.html) that opens without a network.")] = None,
     json: Annotated[bool, Option("--json", help="Print JSON instead of a table.")] = False,
@@ -165,7 +120,7 @@ def evaluate(
             reward_model=reward_model,
         )
         policies = {name: _opened(name) for name in policy or ["uniform"]}
-        columns = _columns({name: given[name] for name in _COLUMNS})
+        columns = log_options.columns_of(given)
         log = DecisionLog(logs, log_format, columns=columns, max_bad_lines=max_bad_lines, propensities_may_miss=True)
         found = compare(log, policies, options)
         bad_lines = found.evaluations[0].bad_lines
@@ -206,23 +161,6 @@ def _by_words(found: "Comparison", kind: str) -> dict[str, list[str]]:
         for words in getattr(one, kind):
             said.setdefault(words, []).append(one.policy)
     return said
-
-
-def _columns(given: dict[str, Any]) -> "LogColumns | None":
-    from massart.data import LogColumns
-
-    asked = {name: value for name, value in given.items() if value}
-    if not asked:
-        return None
-    if "action" not in asked:
-        raise InvalidParameterError(f"{_FLAGS[next(iter(asked))]} is for tables: name the column of the arm, --action")
-    if "context" in asked:
-        asked["context"] = tuple(name for one in asked["context"] for name in one.split(",") if name)
-    if "arms" in asked:
-        text = asked["arms"]
-        short = text.isascii() and text.isdigit() and len(text) < 10
-        asked["arms"] = int(text) if short else tuple(name.strip() for name in text.split(",") if name.strip())
-    return LogColumns(**asked)
 
 
 def _opened(policy: str) -> Any:

@@ -19,7 +19,19 @@ from massart.cli.process import Outlet, with_log
 __all__ = ["COMMANDS", "call", "command_named", "run"]
 
 # Each is a module of this package with a function of the same name; help lists them in this order.
-COMMANDS = ("train", "predict", "inspect", "convert", "race", "worlds", "bound", "evaluate", "doctor", "warmup")
+COMMANDS = (
+    "train",
+    "predict",
+    "inspect",
+    "convert",
+    "race",
+    "worlds",
+    "bound",
+    "evaluate",
+    "bandit",
+    "doctor",
+    "warmup",
+)
 
 
 def command_named(name: str) -> Callable[..., None]:

@@ -121,6 +121,8 @@ def weigh_all(
     named = dict(policies) if isinstance(policies, Mapping) else _named(policies)
     if not named:
         raise InvalidParameterError("no policy is named: give one or more")
+    if isinstance(log, DecisionLog) and any(getattr(one, "has_names", False) for one in named.values()):
+        log.crossed = True  # as such a bandit learns it
     parts: dict[str, list[Any]] = {
         field: [] for field in ("rewards", "row_weights", "lines", "counts", "arms", "propensities")
     }

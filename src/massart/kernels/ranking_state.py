@@ -108,9 +108,12 @@ class RankingState:
         return int(self.totals[Total.ROUNDS])
 
     def first_weights(self, width: int) -> NDArray[np.float64]:
-        """The weights, or those to begin with."""
-        if self.weights.shape[0]:
+        """The weights, or those to begin with; with more rows of zeros where contexts have become wider."""
+        rows = self.weights.shape[0]
+        if rows >= width:
             return self.weights
+        if rows:
+            return self._wider(width)
         try:
             if width > _MOST_WEIGHTS // self.experts.shape[1]:  # some systems say yes to any size, and fail later
                 raise MemoryError
@@ -121,6 +124,21 @@ class RankingState:
             ) from None
         weights[:1] = self.how[Setting.PAPER]  # Algorithm 3 begins at e_1
         return weights
+
+    def _wider(self, width: int) -> NDArray[np.float64]:
+        """The weights with rows of zeros added; there is room for twice as many, so that growing costs little."""
+        room, rows = self.weights.base, self.weights.shape[0]
+        if not (isinstance(room, np.ndarray) and room.ndim == 2 and room.shape[0] >= width):
+            room = np.zeros((2 * width, self.weights.shape[1]))
+            room[:rows] = self.weights
+        return room[:width]
+
+    def score_weights(self) -> NDArray[np.float64]:
+        """(d,) the weights of the linear score by which arms are ranked now: the experts' unit vectors, by share."""
+        w, shares = self.weights * self.experts[Expert.SCALE], np.empty(self.experts.shape[1])
+        kernel.share(self.experts, self.totals, shares)
+        norms = np.linalg.norm(w, axis=0)
+        return np.asarray((w / np.where(norms > 0, norms, 1.0) * shares).sum(axis=1))  # no BLAS: a fixed order
 
     def arms(self, contexts: Any, allowed: Any = None) -> CheckedArms:
         """Arms for this state."""
@@ -139,7 +157,7 @@ class RankingState:
     ) -> tuple[int, CheckedRound]:
         self._fits(arms)
         experts = self.experts.shape[1]
-        weights = self.weights if self.weights.shape[0] else self.first_weights(arms.width)
+        weights = self.weights if self.weights.shape[0] == arms.width else self.first_weights(arms.width)
         block = np.empty(rounds.block_size(arms.count, experts))
         arm = rounds.decide(arms.rows, arms.allowed, seed, self.how, weights, self.experts, totals, block)
         if arm < 0:
@@ -153,11 +171,34 @@ class RankingState:
         if made.experts != self.experts.shape[1] or not self.lowest <= reward <= self.highest:
             raise InvalidDataError(f"a choice of {made.experts} experts, reward {reward:g}: not for this bandit")
         self._fits(made.arms)
+        if self.weights.shape[0] < made.arms.width:
+            self.weights = self.first_weights(made.arms.width)
         rows, count = made.arms.rows, made.arms.count
         rounds.absorb(rows, reward, count, self.how, self.weights, self.experts, self.totals, made.block)
 
+    def absorb_logged(self, arms: CheckedArms, arm: int, p: NDArray[np.float64], reward: float) -> None:
+        """Learn the reward of a round in which another policy played `arm`; it counts as a choice of this one.
+
+        `p` (k,) are the probabilities with which that policy played each arm, all above 0; those of other arms than the
+        one played only bound how large the step could have been. What each expert would have done is planned as if the
+        round were chosen now; then the reward stands for all arms by r_i' = b + 1{A = i} (r - b) / p_i, as in `absorb`.
+        With the true p[arm] that is unbiased, so the step is that of Theorem 11 in expectation. Nothing is guaranteed
+        of it: the theorem is about rounds that the bandit plays itself, and a p[arm] that was clipped is biased.
+        """
+        if self.is_paper:
+            raise InvalidDataError("update='paper' is Algorithm 3, which learns from its own choices: leave update out")
+        if not (0 <= arm < arms.count and arms.allowed[arm] and p.shape == (arms.count,) and p.min() >= 1e-9):
+            raise InvalidDataError(f"arm {arm} of {arms.count} was not allowed, or a probability is below 1e-9")
+        if not self.lowest <= reward <= self.highest:
+            raise InvalidDataError(f"reward {reward:g} is outside of {self.lowest:g} to {self.highest:g}")
+        _, made = self._decide(arms, np.uint64(0), self.totals, "", keep=True)
+        chances = rounds.parts(made.block, arms.count, made.experts)[3]
+        made.block[rounds.ARM], chances[:] = arm, p
+        self.absorb(made, reward)
+
     def _fits(self, arms: CheckedArms) -> None:
-        if self.weights.shape[0] not in (0, arms.width):
+        """Sparse contexts may have columns that are not there yet, or lack some that were not there then."""
+        if arms.rows[2].size == 0 and self.weights.shape[0] not in (0, arms.width):
             raise InvalidDataError(f"contexts have {arms.width} features, but this policy has {self.weights.shape[0]}")
 
     def look(self, arms: CheckedArms, limit: float | None = None) -> tuple[Any, Any]:

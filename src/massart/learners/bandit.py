@@ -12,7 +12,10 @@ from massart.errors import InvalidDataError, InvalidParameterError, ModelFileErr
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.ranking_door import CheckedRound, check_round
 from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
-from massart.learners.choice import Choice, Contexts, Played, Signer, begin_epoch
+from massart.learners.choice import Choice, Played, Signer, begin_epoch
+from massart.learners.explanation import Explanation, explain_choice
+from massart.learners.features import FeatureTable
+from massart.learners.from_logs import LearnedLog, Logged, learn_decisions, logged_chances
 from massart.learners.lift import LiftCertificate, certify_lift
 from massart.learners.locking import Guarded
 from massart.learners.pending import Pending
@@ -22,7 +25,7 @@ from massart.options import MOST_CHOICES, BanditOptions, check_reward, strict_nu
 GAPS, MARGINS = (0.02, 0.1), (0.1, 0.02)
 FINE_GAPS, FINE_MARGINS = (0.01, 0.03, 0.1, 0.3), (0.3, 0.1, 0.03, 0.01)
 _OTHERWISE = ", or leave margin=None"
-_MADE_ANEW = ("_epoch", "_pending", "_signer", "_state")  # by `__setstate__`
+_MADE_ANEW = ("_epoch", "_features", "_logged", "_pending", "_signer", "_state")  # by `__setstate__`
 
 
 class MonotoneBandit(Guarded):
@@ -70,6 +73,9 @@ class MonotoneBandit(Guarded):
     that `save` keeps beside the model. A copy, pickled or not, learns and draws as the original would; a loaded bandit
     learns as the saved one would, and draws anew.
 
+    A bandit takes either rows of numbers or features with names, from its first choice on. With names it has one
+    column for each feature that occurred, up to 65,536; later ones share columns by their hash.
+
     Examples
     --------
     >>> bandit = MonotoneBandit(random_state=0)
@@ -83,11 +89,19 @@ class MonotoneBandit(Guarded):
     ...     earned += reward
     >>> bandit.rounds, earned > 1100
     (2000, True)
+
+    Arms with ids and a context that they share, by name:
+
+    >>> bandit = MonotoneBandit(random_state=0)
+    >>> choice = bandit.choose(["news", "sport", "arts"], {"age": 31, "town": "Rome"})
+    >>> bandit.learn(choice, 1.0 if choice.arm_id == "sport" else 0.0)
     """
 
     _state: RankingState
     _pending: Pending
     _signer: Signer
+    _features: FeatureTable
+    _logged: Logged
     _seed: np.uint64
     _default: float
     _clip: bool
@@ -117,6 +131,7 @@ class MonotoneBandit(Guarded):
         self._state = _first_state(options)
         self._seed = _seed_of(random_state)
         self._pending = Pending(options.expire_after)
+        self._features, self._logged = FeatureTable(), Logged()
         self._identity = uuid.uuid4().hex
         begin_epoch(self)
         self._signer = Signer()
@@ -127,15 +142,20 @@ class MonotoneBandit(Guarded):
         """32 hexadecimal digits that name this bandit, its copies and what was saved of it."""
         return self._identity
 
-    def choose(self, contexts: Contexts, allowed: Any = None) -> Choice:
-        """An arm for these contexts, (k, d) array or CSR; `allowed` is a mask of the arms that may be played."""
+    def choose(self, arms: Any, context: Any = None, allowed: Any = None) -> Choice:
+        """Choose one of the arms; `allowed` is a mask of those that may be played.
+
+        Arms are rows, as (k, d) array or CSR; mappings {feature: value}, where a text is a category; ids, texts or
+        whole numbers; or ids with features, as {id: features} or [(id, features)]. `context`, a mapping or a row, is
+        shared by all arms, and crossed with their ids or, if they have none, with their features.
+        """
         with self._lock:
             state = self._state
-            arms = state.arms(contexts, allowed)
+            given, offer = self._features.given(arms, context, allowed, state)
             number = int(state.totals[kernel.Total.CHOICES])
             if number >= MOST_CHOICES:
                 raise InvalidDataError(f"this bandit has made {number:,} choices, as many as it can: begin a new one")
-            arm, made = state.decide(arms, self._seed, _OTHERWISE)
+            arm, made = state.decide(given, self._seed, _OTHERWISE)
             pending = self._pending
             if len(pending):
                 self._count_late()
@@ -144,18 +164,53 @@ class MonotoneBandit(Guarded):
                 for due, late in pending.overdue(number + 1):
                     state.absorb(late, self._default)
                     pending.settle(due)
-            return Choice.of_round(arm, made, self._identity, self._epoch, number, self._signer)
+            return Choice.of_round(arm, made, self._identity, self._epoch, number, self._signer, offer)
 
     def _count_late(self) -> None:
         """Algorithm 3: one of the choices that wait will be learned after w has moved."""
         if self._state.is_paper:
             self._state.experts[kernel.Expert.DRIFT] += 1.0
 
-    def probabilities(self, contexts: Contexts, allowed: Any = None) -> NDArray[np.float64]:
+    def probabilities(self, arms: Any, context: Any = None, allowed: Any = None) -> NDArray[np.float64]:
         """(k,) with which `choose` would choose each arm; nothing changes."""
         with self._lock:
-            state = self._state
-            return state.foresee(state.arms(contexts, allowed), _OTHERWISE).probabilities
+            given, _ = self._features.given(arms, context, allowed, self._state, keep=False)
+            return self._state.foresee(given, _OTHERWISE).probabilities
+
+    @property
+    def has_names(self) -> bool:
+        """Whether it knows features by name; such a bandit reads logs with `crossed` features."""
+        return len(self._features) > 0
+
+    def explain(self, choice: Choice) -> Explanation:
+        """The score of the chosen arm by the weights of now, and what each feature contributes to it."""
+        with self._lock:
+            return explain_choice(choice, self._state.score_weights(), self._features)
+
+    def learn_log(self, log: Any, **reading: Any) -> LearnedLog:
+        """Learn rounds that another policy played, from a log with the probabilities that it gave to its arms.
+
+        `log` is a `massart.data.DecisionLog`, or paths of a log, read with the further parameters of that class, or
+        decisions. See `learn_logged`, which learns each; what cannot be learned is left out and counted.
+        """
+        return learn_decisions(self, log, reading)
+
+    def learn_logged(
+        self, arms: Any, arm: int, probability: float, reward: float, context: Any = None, probabilities: Any = None
+    ) -> bool:
+        """Learn one round in which another policy played `arm`, which had this probability; it counts as a choice.
+
+        The reward is weighted by one over the probability, of which one below 0.01 counts as 0.01: returns whether it
+        was. `probabilities` are those of all arms, if they are known. Nothing is guaranteed of a bandit that learned
+        so: see `certificate`.
+        """
+        with self._lock:
+            value = check_reward(reward, self._state.lowest, self._state.highest, clip=self._clip)
+            chances, allowed, clipped = logged_chances(arm, probability, probabilities)
+            given, _ = self._features.given(arms, context, allowed, self._state)
+            self._state.absorb_logged(given, arm, np.resize(chances, given.count), value)
+            self._logged.add(clipped)
+            return clipped
 
     def learn(self, choice: Choice, reward: float) -> None:
         """Learn the reward of a choice, at any time and in any order, each choice at most once."""
@@ -194,7 +249,7 @@ class MonotoneBandit(Guarded):
                 "choice.digest is not that of this choice: it came back changed, or was made with another key"
                 f"{self._lost_key}. Pass the choice, or what Choice.to_json wrote, unchanged"
             )
-        arms = state.arms(choice.contexts, choice.memo.get("allowed"))
+        arms, _ = self._features.given(choice.contexts, None, choice.memo.get("allowed"), state)
         state.look(arms)
         return check_round(arms, choice.arm, choice.probabilities, choice.memo, state)
 
@@ -220,21 +275,18 @@ class MonotoneBandit(Guarded):
     def weights(self) -> NDArray[np.float64]:
         """(d,) the scores' weights: the experts' unit vectors, each with its share."""
         with self._lock:
-            state = self._state
-            w, shares = state.weights * state.experts[kernel.Expert.SCALE], np.empty(state.experts.shape[1])
-            kernel.share(state.experts, state.totals, shares)
-        norms = np.linalg.norm(w, axis=0)
-        return np.asarray((w / np.where(norms > 0, norms, 1.0) * shares).sum(axis=1))  # no BLAS: a fixed order
+            return self._state.score_weights()
 
     def certificate(self, confidence: float = 0.95) -> LiftCertificate:
         """The lift over a random arm guaranteed by Theorem 17 of docs/theory.md for the rounds learned, and that seen.
 
-        Only with both gap and margin known: there is no theorem otherwise.
+        Only with both gap and margin known, and no rounds learned from logs: there is no theorem otherwise.
         """
         confidence = strict_number("confidence", confidence, 1e-300, 1.0, "give a number between 0 and 1")
         with self._lock:
             state = self._state
-            return certify_lift(state.how, state.experts, state.totals, list(self._pending), confidence)
+            found = certify_lift(state.how, state.experts, state.totals, list(self._pending), confidence)
+            return self._logged.without_guarantee(found)
 
     def reseed(self, random_state: int | None = None) -> None:
         """Draw from here on as a new bandit with this seed would after as many choices; None: a seed of its own."""
@@ -268,6 +320,8 @@ class MonotoneBandit(Guarded):
                 "seed": np.array([self._seed]),
                 "options": np.array(options),
                 **self._pending.arrays(),
+                **self._features.arrays(),
+                **self._logged.arrays(),
                 "identity": np.frombuffer(bytes.fromhex(self._identity), dtype=np.uint8),
             }
 
@@ -297,6 +351,8 @@ class MonotoneBandit(Guarded):
             raise ModelFileError("array 'options' holds an expire_after that is not whole")
         self._state, self._default, self._clip = state, default, bool(clip)
         self._pending = Pending.from_arrays(arrays, int(expiry) or None, state)
+        self._features = FeatureTable.from_arrays(arrays, state.width or 0)
+        self._logged = Logged.from_arrays(arrays, state.learned)
         self._seed = np.uint64(arrays["seed"][0])
         self._identity = arrays["identity"].tobytes().hex()
         begin_epoch(self)

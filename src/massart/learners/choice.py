@@ -13,6 +13,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
+from massart.data.offers import Offer
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels.learning.ranking_rounds import GREEDY
 from massart.kernels.ranking_door import CheckedRound
@@ -90,6 +91,8 @@ class Choice:
         64 random bits, drawn when the policy was made, loaded or copied.
     digest : str, default=""
         Keyed digest of all this, which the policy that learns compares.
+    ids : tuple, default=None
+        What the arms are called, if they have ids.
 
     Examples
     --------
@@ -101,8 +104,8 @@ class Choice:
     True
     """
 
-    __slots__ = ("_arm", "_contexts", "_digest", "_epoch", "_greedy", "_made", "_memo", "_number", "_policy",
-                 "_probabilities", "_signer")  # fmt: skip
+    __slots__ = ("_arm", "_contexts", "_digest", "_epoch", "_greedy", "_ids", "_made", "_memo", "_number", "_offer",
+                 "_policy", "_probabilities", "_signer")  # fmt: skip
 
     def __init__(
         self,
@@ -115,6 +118,7 @@ class Choice:
         memo: Mapping[str, Any] | None = None,
         epoch: int = 0,
         digest: str = "",
+        ids: tuple[str | int, ...] | None = None,
     ) -> None:
         self._arm, self._greedy = _whole("arm", arm), _whole("greedy", greedy)
         self._number, self._epoch = _whole("number", number), _whole("epoch", epoch)
@@ -130,6 +134,8 @@ class Choice:
         self._memo: Any = {} if memo is None else memo
         self._made: CheckedRound | None = None
         self._signer: Signer | None = None
+        self._offer: Offer | None = None
+        self._ids = None if ids is None else _checked_ids(ids, len(probabilities))
 
     def __getattr__(self, name: str) -> NoReturn:
         """For what is not there: somebody made the object without its parts."""
@@ -138,12 +144,16 @@ class Choice:
         raise AttributeError(f"'Choice' object has no attribute {name!r}")
 
     @classmethod
-    def of_round(cls, arm: int, made: CheckedRound, policy: str, epoch: int, number: int, signer: "Signer") -> "Choice":
+    def of_round(
+        cls, arm: int, made: CheckedRound, policy: str, epoch: int, number: int, signer: "Signer",
+        offer: Offer | None = None,
+    ) -> "Choice":  # fmt: skip
         """The choice of a round that the policy keeps to itself; all else is computed when it is asked for."""
         choice = object.__new__(cls)
         choice._arm, choice._policy, choice._epoch, choice._number = arm, policy, epoch, number
         choice._made, choice._signer, choice._digest = made, signer, ""
         choice._probabilities = choice._memo = None
+        choice._offer, choice._ids = offer, None if offer is None else offer.ids
         return choice
 
     def signed_by(self, signer: "Signer") -> "Choice":
@@ -169,6 +179,21 @@ class Choice:
         return self._arm
 
     @property
+    def arm_id(self) -> str | int | None:
+        """The id of the chosen arm; None if arms have no ids."""
+        return None if self._ids is None else self._ids[self._arm]
+
+    @property
+    def ids(self) -> tuple[str | int, ...] | None:
+        """(k,) the ids of the arms; None if they have none."""
+        return self._ids
+
+    @property
+    def offer(self) -> Offer | None:
+        """The arms as they were given, with the names of their features; None for rows, and for a choice from JSON."""
+        return self._offer
+
+    @property
     def probabilities(self) -> NDArray[np.float64]:
         """(k,) with which each arm could have been chosen."""
         if self._probabilities is None and self._made is not None:
@@ -187,7 +212,9 @@ class Choice:
 
     @property
     def contexts(self) -> Contexts:
-        """(k, d) array or CSR matrix."""
+        """(k, d) array or CSR matrix; of features with names, CSR with their hashed columns."""
+        if self._offer is not None:
+            return self._offer.matrix()
         return self._contexts if self._made is None else self._made.arms.contexts
 
     @property
@@ -230,7 +257,7 @@ class Choice:
     def __reduce__(self) -> Any:
         """Copies and pickles carry the digest, not the key."""
         parts = (self._arm, self.probabilities, self.greedy, self.contexts, self._policy, self._number, self.memo)
-        return type(self), (*parts, self._epoch, self.digest)
+        return type(self), (*parts, self._epoch, self.digest, self._ids)
 
     def to_json(self, *, contexts: bool = True) -> str:
         """One line of JSON; `from_json` gives the same choice back, every number to the bit.
@@ -249,7 +276,7 @@ class Choice:
             "memo": memo_to_json(self.memo),
             "digest": self.digest,
         }
-        return json.dumps(fields, separators=(",", ":"))
+        return json.dumps(fields if self._ids is None else fields | {"ids": self._ids}, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, line: str, contexts: Contexts = None) -> "Choice":
@@ -264,6 +291,7 @@ class Choice:
             if not all(type(n) is int for n in (arm, greedy, number)) or not isinstance(memo, dict):
                 raise TypeError("arm, greedy and number are whole numbers, and memo is an object")
             policy, epoch, digest = parts["policy"], int(parts.get("epoch", "0"), 16), parts.get("digest", "")
+            ids = parts.get("ids")
             given = contexts_from_json(parts["contexts"], contexts)
         except KeyError as missing:
             raise InvalidDataError(f"The choice lacks the field {missing}: pass what Choice.to_json wrote") from None
@@ -277,7 +305,7 @@ class Choice:
                 f"The choice has {count} contexts, {probabilities.size} probabilities, and an arm or a greedy arm that "
                 "does not fit: pass what Choice.to_json wrote"
             )
-        return cls(arm, probabilities, greedy, given, policy, number, memo, epoch, digest)
+        return cls(arm, probabilities, greedy, given, policy, number, memo, epoch, digest, ids)
 
 
 class Signer:
@@ -307,6 +335,7 @@ class Signer:
                 np.ascontiguousarray(choice.probabilities, dtype=np.float64).tobytes(),
                 contexts_sha256(choice.contexts).encode(),
                 memo_bytes(choice.memo),
+                *([] if choice.ids is None else [json.dumps(choice.ids).encode()]),
             )
         except InvalidDataError:
             raise
@@ -320,6 +349,12 @@ class Signer:
     def accepts(self, choice: Choice) -> bool:
         """Whether the digest of a choice is the right one."""
         return hmac.compare_digest(self.digest(choice).encode(), choice.digest.encode(errors="replace"))
+
+
+def _checked_ids(given: Any, arms: int) -> tuple[str | int, ...]:
+    if not isinstance(given, (list, tuple)) or len(given) != arms or not all(type(one) in (str, int) for one in given):
+        raise InvalidDataError("choice.ids must be one text or whole number per arm: pass what choose returned")
+    return tuple(given)
 
 
 def _whole(name: str, value: Any) -> int:

@@ -29,6 +29,9 @@ class LiftCertificate:
     rewards have arrived depends neither on the arms played nor on the rewards; let the others `expire` first. A reward
     that expired is the default reward, and gap and margin must hold of rewards counted so.
 
+    Once `logged` rounds of another policy were learned, from a log, nothing is guaranteed, and the lift seen counts
+    those rounds as well.
+
     `observed_lift` is estimated from the rewards seen by inverse probability weighting; `low` and `high` are its normal
     interval at `confidence`, for one look at a number of rounds fixed beforehand. `evidence` is an e-value against the
     declaration (Theorem 17(c)): if gap and margin are true, it ever reaches 1 / (1 - confidence) with probability at
@@ -47,6 +50,7 @@ class LiftCertificate:
     confidence: float
     evidence: float
     holds: bool
+    logged: int = 0  # rounds learned that another policy played
 
     @property
     def verdict(self) -> str:
@@ -64,6 +68,8 @@ class LiftCertificate:
                 f"(confidence {self.confidence:g}, at any number of looks): the gap or the margin is smaller than "
                 "declared, or arms with equal contexts have unequal rewards"
             )
+        if self.logged:
+            return f"{NOTHING}: {self.logged:,} of the {self.rounds:,} rounds learned were played by another policy"
         if self.guaranteed_lift is None and (self.gap is None or self.margin is None):
             return f"{NOTHING}: there is a theorem only for a bandit that knows both gap and margin"
         if self.guaranteed_lift is None:

@@ -3,8 +3,9 @@
 | format | | module |
 |---|---|---|
 | `vw` | VW's `--cb_adf` text | `massart.data.decisions.vw` |
-| `dsjson` | VW's and Personalizer's decision service | `massart.data.decisions.vw` |
-| `jsonl` | massart's own records, one per line | `massart.data.decisions.records` |
+| `vw-cb` | VW's `--cb` text, one line per decision | `massart.data.decisions.vw_cb` |
+| `dsjson` | VW's and Personalizer's decision service | `massart.data.decisions.dsjson` |
+| `jsonl` | massart's own records, one per line | `massart.data.decisions.json_lines` |
 | `csv` | the same records, one per line, or a table with columns of any names | `.records`, `.tables` |
 | `parquet` | the same records as columns | `massart.data.decisions.records` |
 
@@ -18,8 +19,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from massart.data.decisions import records, tables, vw
+from massart.data.decisions import dsjson, records, tables, vw, vw_cb
 from massart.data.decisions.decision import BadLines, Decision, DecisionBatch, FloatArray, LogChecker
+from massart.data.decisions.json_lines import Waiting, read_jsonl
 from massart.data.decisions.survey import LogSurvey
 from massart.data.decisions.tables import LogColumns
 from massart.data.formats import suffix_of
@@ -41,6 +43,7 @@ __all__ = [
 ]
 
 LOG_FORMATS: Final = ("vw", "dsjson", "jsonl", "csv", "parquet")
+_READ: Final = (*LOG_FORMATS, "vw-cb")
 _BATCH: Final = 1 << 26  # bytes of a batch, unless one decision takes more
 _SUFFIXES: Final = {
     **{".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".dsjson": "dsjson", ".csv": "csv", ".tsv": "csv"},
@@ -49,7 +52,7 @@ _SUFFIXES: Final = {
 _HEAD: Final = 1 << 20  # bytes that are looked at
 _WRITERS: Final[dict[str, Callable[[Decision], str]]] = {
     "vw": vw.decision_to_text,
-    "dsjson": vw.decision_to_dsjson,
+    "dsjson": dsjson.decision_to_dsjson,
     "jsonl": records.decision_to_json,
     "csv": records.decision_to_csv,
 }
@@ -62,8 +65,10 @@ class DecisionLog:
     `skipped` counts what was left out and why (decisions that never got a reward, or that repeat an earlier one),
     `warnings` has messages about the log as a whole, and `bad` counts bad lines. A batch has at most `batch_size`
     decisions, and fewer where these are large. `columns` says which column of a CSV table is what; those of the Open
-    Bandit Dataset are known. Up to `max_bad_lines` bad lines are left out. With `propensities_may_miss` a log may have
-    none at all: then they are NaN.
+    Bandit Dataset are known. With `crossed`, features of VW's logs that all arms share are multiplied with those of
+    each arm, and hashed to 2^24 columns, as a bandit that knows names wants them. `actions` is the number of actions of
+    `vw-cb`; if it is None, the largest in the log. Up to `max_bad_lines` bad lines are left out. With
+    `propensities_may_miss` a log may have none at all: then they are NaN.
 
     >>> import numpy as np, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -82,12 +87,15 @@ class DecisionLog:
         columns: LogColumns | None = None,
         max_bad_lines: int = 0,
         propensities_may_miss: bool = False,
+        crossed: bool = False,
+        actions: int | None = None,
     ) -> None:
-        if log_format not in ("auto", *LOG_FORMATS):
-            raise InvalidParameterError(f"`log_format={log_format!r}`: choose one of auto, {', '.join(LOG_FORMATS)}")
+        if log_format not in ("auto", *_READ):
+            raise InvalidParameterError(f"`log_format={log_format!r}`: choose one of auto, {', '.join(_READ)}")
         if columns is not None and log_format not in ("auto", "csv"):
             raise InvalidParameterError(f"`log_format={log_format!r}`: columns are named for csv only")
-        for name, value, least in (("batch_size", batch_size, 1), ("max_bad_lines", max_bad_lines, 0)):
+        numbers = ("batch_size", batch_size, 1), ("max_bad_lines", max_bad_lines, 0), ("actions", actions or 1, 1)
+        for name, value, least in numbers:
             if value < least:
                 raise InvalidParameterError(f"{name} must be at least {least}, not {value}")
         self.sources = find_sources(paths)
@@ -101,6 +109,8 @@ class DecisionLog:
         self.batch_size = batch_size
         self.max_bad_lines = max_bad_lines
         self.propensities_may_miss = propensities_may_miss
+        self.crossed, self.actions = crossed, actions
+        self.source = self.name  # of the decision that was returned last
         self.skipped: Counter[str] = Counter()
         self.warnings: tuple[str, ...] = ()
         self.bad = BadLines(max_bad_lines)
@@ -116,33 +126,49 @@ class DecisionLog:
         self.skipped.clear()
         self.warnings = ()
         self.bad = BadLines(self.max_bad_lines)
+        waiting = Waiting(self.skipped)
         checker = LogChecker(self.name, propensities_may_miss=self.propensities_may_miss, bad=self.bad)
         survey = LogSurvey()
-        for name, decision in self._read():
-            checker.source = name
+        for name, decision in self._read(waiting):
+            checker.source = self.source = name
             if checker.is_valid(decision) and not survey.is_repeat(decision):
                 yield decision
+        waiting.finish()
         checker.finish()
         self.skipped.update(survey.repeated)
         self.warnings = tuple(survey.warnings())
 
-    def _read(self) -> Iterator[tuple[str, Decision]]:
+    def _read(self, waiting: Waiting) -> Iterator[tuple[str, Decision]]:
         if self.format == "csv" and (self.columns is not None or _is_open_bandit(self.sources[0])):
             files = ((source.name, self._lines(source)) for source in self.sources)
-            yield from tables.read_tables(files, self.columns, self.bad, most_unpacked(self.size))
+            yield from tables.read_tables(files, self.columns, self.bad, most_unpacked(self.size), crossed=self.crossed)
             return
         for source in self.sources:
-            for decision in self._read_one(source):
+            for decision in self._read_one(source, waiting):
                 yield source.name, decision
 
-    def _read_one(self, source: Source) -> Iterator[Decision]:
+    def _read_one(self, source: Source, waiting: Waiting) -> Iterator[Decision]:
         if self.format == "parquet":
             return records.read_parquet(source, self.bad)
         lines = self._lines(source)
+        if self.format == "vw-cb":
+            return vw_cb.read_text(lines, source.name, self.skipped, self.bad, self._actions_of_log())
         if self.format in ("vw", "dsjson"):
-            read = vw.read_text if self.format == "vw" else vw.read_dsjson
-            return read(lines, source.name, self.skipped, self.bad)
-        return (records.read_csv if self.format == "csv" else records.read_jsonl)(lines, source.name, self.bad)
+            read = vw.read_text if self.format == "vw" else dsjson.read_dsjson
+            return read(lines, source.name, self.skipped, self.bad, crossed=self.crossed)
+        if self.format == "csv":
+            return records.read_csv(lines, source.name, self.bad)
+        return read_jsonl(lines, source.name, self.bad, waiting)
+
+    def _actions_of_log(self) -> int:
+        """How many actions there are: as given, or the largest number in the log, which is read for that."""
+        if self.actions is None:
+            if self.size is None:
+                raise InvalidParameterError(
+                    f"{self.name} can be read only once: pass `actions`, the number of actions there are"
+                )
+            self.actions = max(vw_cb.largest_action(self._lines(source)) for source in self.sources)
+        return self.actions
 
     def _lines(self, source: Source) -> Iterator[tuple[int, str]]:
         """Numbered lines, without line ends and byte order mark; one that is too long or no UTF-8 is bad."""
@@ -201,12 +227,12 @@ def detect_format(source: Source) -> str:
     if tables.csv_separator(text) is not None or tables.is_open_bandit(text):
         return "csv"
     if "|" in text:
-        return "vw"
+        second = lines[number].decode(errors="replace") if number < len(lines) else ""
+        return "vw-cb" if vw_cb.is_labelled(text) and vw_cb.is_labelled(second) else "vw"
     named = _SUFFIXES.get(suffix_of(source.path.name)) if source.path is not None else None
     if named is None:
         raise InvalidDataError(
-            f"{source.name}: its first line does not show its format; "
-            f"pass `log_format`, one of {', '.join(LOG_FORMATS)}"
+            f"{source.name}: its first line does not show its format; pass `log_format`, one of {', '.join(_READ)}"
         )
     return named
 

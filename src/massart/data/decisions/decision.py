@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from massart.data.offers import Offer
 from massart.data.row_errors import LARGEST_IN_LOG, MOST_ARMS, SMALLEST_IN_LOG
 from massart.errors import InvalidDataError, counted
 from massart.kernels.door import checked_csr
@@ -54,6 +55,7 @@ class Decision:
     line: int = 0  # of its file, 1-based; 0 if it comes from no file
     position: int | None = None  # that the arm was shown at, from 1
     slate: str | None = None  # what the list is called that it was a part of
+    offer: Offer | None = None  # the arms with the names of their features, if the log has names
 
     @property
     def arms(self) -> int:

@@ -3,6 +3,7 @@
 | field | |
 |---|---|
 | `contexts` | k rows of d numbers, or `{"starts", "columns", "values", "width"}` (CSR), or absent |
+| `ids`, `features`, `context` | instead of `contexts`: names, see `massart.data.offers` |
 | `arms` | k, where there are neither `contexts` nor `probabilities` |
 | `arm` | the one taken, 0-based |
 | `probability` | that it had; may be absent where `probabilities` is given |
@@ -11,6 +12,10 @@
 | `target` | optional, what a policy to be evaluated gives to every arm |
 | `event_id`, `time`, `weight` | optional |
 | `position`, `slate` | optional: where in a list of several the arm was shown, from 1, and the name of the list |
+
+`ids` are what the arms are called, `features` an object of features by name, a row, or null for each, and `context` an
+object or a row that they share. In JSON lines a decision with an `event_id` may lack its reward, which comes later in a
+line of its own, with the same `event_id`, `reward` or `cost`, and perhaps `time`.
 
 A field that begins with `_` is ignored; any other is refused, since it may be a misspelt one. In CSV the first line
 names the fields, an empty cell is an absent field, and lists and objects are JSON inside a quoted cell. In Parquet
@@ -30,6 +35,7 @@ from scipy import sparse
 from massart.data.decisions.decision import BadLines, Decision, FloatArray, refuse, shown
 from massart.data.decisions.tables import csv_names, csv_rows, csv_separator
 from massart.data.io.sources import Source
+from massart.data.offers import Offer, offer_of_record
 from massart.data.row_errors import LARGEST_IN_LOG, MOST_ARMS
 from massart.errors import InvalidDataError
 
@@ -40,7 +46,6 @@ __all__ = [
     "decision_to_json",
     "number",
     "read_csv",
-    "read_jsonl",
     "read_parquet",
     "record",
     "record_of",
@@ -52,6 +57,7 @@ _FIELDS: Final = (
     *("probabilities", "target", "event_id", "time", "weight", "position", "slate"),
 )
 _WRITTEN: Final = tuple(field for field in _FIELDS if field != "cost")
+_NAMED: Final = ("ids", "features", "context")
 _TEXTS: Final = ("event_id", "time", "slate")
 _SPARSE: Final = ("starts", "columns", "values", "width")
 _GROUP: Final = 8192  # rows of one row group that is written
@@ -59,20 +65,6 @@ _ROWS: Final = 256  # rows of Parquet that are read at once, and
 _BYTES, _SOME = 1 << 22, 64  # bytes and rows of which Python objects are made at once
 
 _Lines = Iterable[tuple[int, str]]
-
-
-def read_jsonl(lines: _Lines, source: str, bad: BadLines | None = None) -> Iterator[Decision]:
-    """Decisions from numbered lines of JSON; `bad` counts lines that are left out."""
-    bad = bad if bad is not None else BadLines()
-    for line, text in lines:
-        if not text.strip():
-            continue
-        try:
-            decision = decision_of(record(text, source, line), source, line)
-        except InvalidDataError as error:
-            bad.take(error)
-            continue
-        yield decision
 
 
 def decision_to_json(decision: Decision) -> str:
@@ -238,9 +230,9 @@ def decision_of(fields: Mapping[str, Any], source: str, line: int) -> Decision:
     >>> decision_of({"arm": 1, "probabilities": [0.75, 0.25], "cost": -1}, "log", 1).probability
     0.25
     """
-    unknown = sorted(field for field in set(fields) - set(_FIELDS) if not field.startswith("_"))
+    unknown = sorted(field for field in set(fields) - {*_FIELDS, *_NAMED} if not field.startswith("_"))
     if unknown:
-        names = ", ".join(_FIELDS)
+        names = ", ".join((*_FIELDS, *_NAMED))
         refuse(
             source,
             line,
@@ -255,8 +247,9 @@ def decision_of(fields: Mapping[str, Any], source: str, line: int) -> Decision:
     every = _vector(fields, "probabilities", source, line)
     arm = _whole(fields, "arm", source, line)
     known = float(every[arm]) if every is not None and 0 <= arm < every.size else math.nan
+    offer = _offer(fields, source, line)
     return Decision(
-        contexts=_contexts(fields, every, source, line),
+        contexts=_contexts(fields, every, source, line) if offer is None else offer.matrix(),
         arm=arm,
         probability=number(fields, "probability", source, line, known),
         reward=reward,
@@ -268,7 +261,22 @@ def decision_of(fields: Mapping[str, Any], source: str, line: int) -> Decision:
         line=line,
         position=None if fields.get("position") is None else _whole(fields, "position", source, line),
         slate=_text(fields, "slate", source, line),
+        offer=offer,
     )
+
+
+def _offer(fields: Mapping[str, Any], source: str, line: int) -> Offer | None:
+    """The arms of a record that has names."""
+    if all(fields.get(name) is None for name in _NAMED):
+        return None
+    if fields.get("contexts") is not None:
+        if fields.get("features") is None and fields.get("context") is None:
+            return None  # ids beside rows that were hashed
+        refuse(source, line, "contexts", "there are features, too", "write one of them")
+    try:
+        return offer_of_record(fields)
+    except InvalidDataError as error:
+        raise InvalidDataError(f"{source}, line {line}, {error}") from None
 
 
 def record_of(decision: Decision) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from scipy import sparse
 
 from massart.data.decisions.decision import BadLines, Decision, cut, refuse, shown
 from massart.data.hashing import name_hash
+from massart.data.offers import Offer, offer_of
 from massart.data.row_errors import MOST_ARMS, MOST_ENTRIES
 from massart.data.schema import BITS
 from massart.errors import InvalidDataError, InvalidParameterError
@@ -160,11 +161,12 @@ class _Row:
 
 
 def read_tables(
-    files: Iterable[tuple[str, _Lines]], columns: LogColumns | None, bad: BadLines, room: int
+    files: Iterable[tuple[str, _Lines]], columns: LogColumns | None, bad: BadLines, room: int, *, crossed: bool = False
 ) -> Iterator[tuple[str, Decision]]:
     """Decisions of one log in one or several tables, each with the name of its file.
 
-    `columns=None` takes those of the Open Bandit Dataset. `room` is the memory that the rows may take, in bytes.
+    `columns=None` takes those of the Open Bandit Dataset. `room` is the memory that the rows may take, in bytes. With
+    `crossed` the columns are those of arms with ids and a shared context in `massart.data.offers`.
 
     >>> text = ["offer,bought,p,age", "red,1,.5,20", "blue,0,.5,30"]
     >>> columns = LogColumns("offer", "bought", probability="p", context=["age"])
@@ -191,7 +193,7 @@ def read_tables(
                 )
             rows.append(row)
     if table is not None:
-        yield from _Builder(table, rows).decisions(bad)
+        yield from _Builder(table, rows, crossed=crossed).decisions(bad)
 
 
 class _Table:
@@ -235,8 +237,8 @@ class _Table:
 class _Builder:
     """Makes decisions of rows, once all rows are there."""
 
-    def __init__(self, table: _Table, rows: Sequence[_Row]) -> None:
-        self.table, self.rows = table, rows
+    def __init__(self, table: _Table, rows: Sequence[_Row], *, crossed: bool) -> None:
+        self.table, self.rows, self.crossed = table, rows, crossed
         self.names = self._arms()
         self.arm_of = {name: number for number, name in enumerate(self.names)}
         seed = name_hash(table.columns.action)
@@ -281,8 +283,9 @@ class _Builder:
         position = self._cell(row, "position") if single.get("position") else None
         if position is not None and position != int(position):
             refuse(row.source, row.line, columns.position or "", f"{position:g} is not a whole number", "count from 1")
+        offer = self._offer(row) if self.crossed else None
         return Decision(
-            contexts=self._contexts(row),
+            contexts=self._contexts(row) if offer is None else offer.matrix(),
             arm=arm,
             probability=self._cell(row, "probability") if single.get("probability") else math.nan,
             reward=reward,
@@ -292,7 +295,22 @@ class _Builder:
             line=row.line,
             position=None if position is None else int(position),
             slate=single.get("slate") or None,
+            offer=offer,
         )
+
+    def _offer(self, row: _Row) -> Offer:
+        """The arms as ids, with the columns of the context by name, and what each has of its own."""
+        context: dict[str, str | float] = {}
+        for (head, _), is_number, cell in zip(self.heads, self.is_number, row.context, strict=True):
+            if cell:
+                context[head] = (_number(cell) or 0.0) if is_number else cell
+        own = self.table.columns.own or ""
+        arms = dict(zip(self.names, self._owned(row).tolist(), strict=True)) if self.table.own else {}
+        try:
+            given = {name: {own: value} for name, value in arms.items()} if arms else self.names
+            return offer_of(given, context or None)
+        except InvalidDataError as error:
+            raise InvalidDataError(f"{row.source}, line {row.line}, {error}") from None
 
     def _cell(self, row: _Row, field: str) -> float:
         text = row.single[field]
