@@ -1,4 +1,4 @@
-"""Labelled files as tables of numbers: a folder of CSV files, their label last, and hashed rows of Vowpal Wabbit's text.
+"""Labelled files as tables of numbers: CSV files, their label last, and hashed rows of Vowpal Wabbit's text.
 
 Every file of the folder that is named `*.csv` or `*.data` is a data set, with a header line or without. A column whose
 entries are all numbers stays one column (what is missing gets the median); any other becomes a column per category, of

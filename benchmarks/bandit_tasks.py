@@ -1,13 +1,13 @@
 """Labelled data as rounds of a bandit, with the expected and the drawn rewards of all arms.
 
-Arms are classes (`CONVERSIONS`): rows in random order, each shown once; all arms of a round share the row x, with a 1 at
-its end, and the expected reward of arm a in round t is, with right = [a is the row's class],
+Arms are classes (`CONVERSIONS`): rows in random order, each shown once; all arms of a round share the row x, with a 1
+at its end, and the expected reward of arm a in round t is, with right = [a is the row's class],
 
-    clean             right                                          drawn without noise
-    noisy             right, flipped with probability f(x) <= .3     f = .3 times the rank of x in a random direction
-    drifting level    level(t) + .4 right                            level goes through three periods of a sine, 0 to .6
-    level by context  level(x) + .4 right                            level = .6 times the rank of x in a random direction
-    raw               right                                          columns as they are in the file
+    clean             right                                       drawn without noise
+    noisy             right, flipped with probability f(x) <= .3  f = .3 times the rank of x in a random direction
+    drifting level    level(t) + .4 right                         three periods of a sine, from 0 to .6
+    level by context  level(x) + .4 right                         .6 times the rank of x in a random direction
+    raw               right                                       columns as they are in the file
 
 Columns are standardised but for the last. Arms are rows of the data set (`ITEMS`), with v in [0, 1] the place of the
 row's class among the classes in their order:
