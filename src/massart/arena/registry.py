@@ -394,7 +394,7 @@ _PEER_POLICIES: Final = _peers(
             "vw-regcbopt-small",
             "vowpalwabbit",
             "peer_vw",
-            "Vowpal Wabbit, --cb_explore_adf --regcbopt --mellowness 0.01",
+            "Vowpal Wabbit, --regcbopt --mellowness 0.01",
         ),
         ("vw-cover", "vowpalwabbit", "peer_vw", "Vowpal Wabbit, --cb_explore_adf --cover 3"),
         ("vw-softmax", "vowpalwabbit", "peer_vw", "Vowpal Wabbit, --cb_explore_adf --softmax --lambda 10"),

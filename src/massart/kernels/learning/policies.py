@@ -65,6 +65,20 @@ def _times(P: Floats, x: Floats, out: Floats) -> float:
     return max(0.0, square)
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def _form(P: Floats, x: Floats) -> float:
+    """Return x'P x, the bits of `_times`, without the zeros of x: rows of crossed features have many."""
+    square = 0.0
+    for i in range(x.size):
+        if x[i] != 0.0:
+            total = 0.0
+            for j in range(x.size):
+                if x[j] != 0.0:
+                    total += P[i, j] * x[j]
+            square += total * x[i]
+    return max(0.0, square)
+
+
 @njit(cache=True, error_model="numpy")
 def _posterior_root(P: Floats, X: Floats) -> Any:
     """Lower triangular (k, k) root of X P X': Cholesky, with a zero column where no variance is left."""
@@ -135,10 +149,10 @@ def _chances(s: Floats, w: Floats, P: Floats, table: Floats, X: Floats, allowed:
             if greedy < 0 or total > f[greedy]:
                 greedy = i
     if kind == UCB:
-        scratch, best, top = np.empty(d), -1, 0.0
+        best, top = -1, 0.0
         for i in range(k):
             if allowed[i]:
-                bound = f[i] + parameter * sqrt(_times(P, X[i], scratch))
+                bound = f[i] + parameter * sqrt(_form(P, X[i]))
                 if best < 0 or bound > top:
                     best, top = i, bound
         p[best] = 1.0
@@ -256,8 +270,7 @@ def play(
 def _chances_apart(s: Floats, W: Floats, P: Floats, X: Floats, allowed: Flags, p: Floats) -> int:
     """Upper confidence bounds of one regression per place: p is 1 for the highest; return the arm of the best score."""
     k, d = X.shape
-    scratch, last = np.empty(d), W.shape[0] - 1
-    best, top, greedy, highest = -1, 0.0, -1, 0.0
+    last, best, top, greedy, highest = W.shape[0] - 1, -1, 0.0, -1, 0.0
     for i in range(k):
         p[i] = 0.0
         if not allowed[i]:
@@ -266,7 +279,7 @@ def _chances_apart(s: Floats, W: Floats, P: Floats, X: Floats, allowed: Flags, p
         score = 0.0
         for j in range(d):
             score += W[place, j] * X[i, j]
-        bound = score + s[State.PARAMETER] * sqrt(_times(P[place], X[i], scratch))
+        bound = score + s[State.PARAMETER] * sqrt(_form(P[place], X[i]))
         if best < 0 or bound > top:
             best, top = i, bound
         if greedy < 0 or score > highest:
