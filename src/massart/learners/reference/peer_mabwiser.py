@@ -30,10 +30,14 @@ class MabwiserPolicy(PeerPolicy):
     """`mabwiser.mab.MAB` with `LinUCB`, `LinTS` or `LinGreedy` and their default settings: a regression per arm.
 
     MABWiser's arms are names: arm i is the i-th row, as in `LinUCBDisjoint`. It learns by `partial_fit`; its models are
-    asked for their predictions one by one, so that each arm is scored by its own row. A random arm is
-    played until the first reward, since MABWiser predicts nothing before. For LinTS the probabilities
-    are the shares of 128 evenly spread draws of its Gaussian posterior that an arm wins, with one uniform draw more.
-    There is no intercept. Needs the package `mabwiser`, which is imported when the policy is made.
+    asked for their predictions one by one, so that each arm is scored by its own row. A random arm is played until the
+    first reward, since MABWiser predicts nothing before. There is no intercept.
+
+    For LinTS the probabilities are the shares of 128 evenly spread draws of its Gaussian posterior that an arm wins,
+    with one uniform draw more. Arms are drawn independently; in MABWiser 2.7 they share their random numbers, since each
+    model has a copy of one generator.
+
+    Needs the package `mabwiser`, which is imported when the policy is made.
     """
 
     def __init__(
