@@ -4,13 +4,14 @@
 
 A query has 10 to 60 documents with 46 features, as in LETOR 4.0: eight latent qualities, seen through correlated
 columns of very different spread, each column brought to [0, 1] within its query. The grade is 0, 1 or 2 (about 80, 13
-and 7 of 100 documents) by a latent score: linear in the qualities, plus a term that is not, plus noise that differs from
-query to query. In `levels` columns are as they are, and queries of high columns have few good documents. In
+and 7 of 100 documents) by a latent score: linear in the qualities, plus a term that is not, plus noise that differs
+from query to query. In `levels` columns are as they are, and queries of high columns have few good documents. In
 `noisy` three of ten queries of the training set have grades that are shuffled among a third of their documents.
 
 Everybody sees the same training queries. Pairwise logistic regression and RankSVM are scikit-learn's
 `LogisticRegression` and `LinearSVC` with default settings on differences of documents of other grade in a query, at
-most 100,000 pairs; ridge is pointwise. The oracle is no ranker: least squares within queries on the score without noise.
+most 100,000 pairs; ridge is pointwise. The oracle, no ranker, is least squares within queries on the score without
+noise. The grades differ by half of their range: `MonotoneRanker(gap=0.5)` knows that.
 """
 
 import argparse
@@ -107,9 +108,9 @@ def _pairs(queries: Queries, seed: int) -> tuple[Floats, NDArray[np.int64]]:
     return (queries.X[first[chosen]] - queries.X[second[chosen]]) * sign[:, None], sign
 
 
-def _ours(queries: Queries, seed: int, passes: int = 1) -> Floats:
+def _ours(queries: Queries, seed: int, passes: int = 1, **known: float) -> Floats:
     """In a random order of queries; rows are divided by the largest norm, grades by the highest."""
-    ranker = MonotoneRanker()
+    ranker = MonotoneRanker(**known)
     scale = np.linalg.norm(queries.X, axis=1).max()
     groups, rng = queries.groups, np.random.default_rng(seed)
     for _ in range(passes):
@@ -154,6 +155,7 @@ def _oracle(queries: Queries, seed: int) -> Floats:
 RANKERS: dict[str, Callable[[Queries, int], Floats]] = {
     OURS: _ours,
     f"{OURS}, 10 passes": lambda queries, seed: _ours(queries, seed, passes=10),
+    "MonotoneRanker(gap=0.5)": lambda queries, seed: _ours(queries, seed, gap=0.5),
     "pairwise logistic": _logistic,
     "RankSVM": _svm,
     "ridge": _ridge,

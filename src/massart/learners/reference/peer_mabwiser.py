@@ -34,8 +34,8 @@ class MabwiserPolicy(PeerPolicy):
     first reward, since MABWiser predicts nothing before. There is no intercept.
 
     For LinTS the probabilities are the shares of 128 evenly spread draws of its Gaussian posterior that an arm wins,
-    with one uniform draw more. Arms are drawn independently; in MABWiser 2.7 they share their random numbers, since each
-    model has a copy of one generator.
+    with one uniform draw more. Arms are drawn independently; in MABWiser 2.7 they share their random numbers, since
+    each model has a copy of one generator.
 
     Needs the package `mabwiser`, which is imported when the policy is made.
     """
