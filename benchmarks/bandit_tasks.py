@@ -14,8 +14,8 @@ row's class among the classes in their order:
 
     items          five rows at random, expected reward .1 + .8 v
     simpson items  five rows of a similar score s, the least squares fit of v; with c, the middle of their ranks by s,
-                   expected reward .5 + .2 (v - .5) - 1.2 (c - .5): within a round better rows earn more,
-                   across rounds those of higher scores earn less
+                   expected reward .5 + .4 (v - .5) - (c - .5): within a round better rows earn more, while the level
+                   of rounds falls as their scores rise
 
 Rewards are 0 or 1 with these expectations. The same seed gives the same rounds.
 """
@@ -32,7 +32,7 @@ ITEMS = ("items", "simpson items")
 KINDS = (*CONVERSIONS, *ITEMS)
 SEED = 15
 MOST_NOISE, LEVELS, BONUS = 0.3, 0.6, 0.4
-SHOWN, WINDOW, FALL, GAP = 5, 0.2, 1.2, 0.2
+SHOWN, WINDOW, FALL, GAP = 5, 0.2, 1.0, 0.4
 LARGEST = 1e6  # of a raw feature; the policies to compare with take no larger ones
 
 Floats = NDArray[np.float64]
