@@ -18,6 +18,7 @@ import accuracy_peers as peers
 import accuracy_report as report
 import accuracy_runs as runs
 import accuracy_streams as streams
+from run_journal import Journal, results
 
 EVERYBODY_ELSE = "peers"
 EVERY_WORLD = "worlds"
@@ -65,7 +66,7 @@ def _learners(given: str | None) -> list[str]:
     return _chosen(given, every, {EVERYBODY_ELSE: others})
 
 
-def _work(waiting: Sequence[runs.Run], journal: runs.Journal, jobs: int) -> bool:
+def _work(waiting: Sequence[runs.Run], journal: Journal, jobs: int) -> bool:
     """Make the runs and write them down; whether all of them were made."""
     if not waiting:
         return True
@@ -73,7 +74,7 @@ def _work(waiting: Sequence[runs.Run], journal: runs.Journal, jobs: int) -> bool
     peers.check(stream.X[:_CHECKED_ROWS], stream.y[:_CHECKED_ROWS], {run.learner for run in waiting})
     try:
         with report.progress(len(waiting)) as tick:
-            for record in runs.results(waiting, jobs):
+            for record in results(waiting, jobs):
                 journal.add(record)
                 tick(record)
     except KeyboardInterrupt:
@@ -92,7 +93,7 @@ def main() -> None:
     again = _learners(options.again) if options.again else []
     in_worlds = [name for name in chosen if name not in names]
     planned = runs.plan([name for name in chosen if name in names], in_worlds, options.data, options.quick)
-    journal = runs.Journal(options.rows)
+    journal = Journal(options.rows, runs.KEY, "error")
     if journal.damaged:
         absent.append(f"{journal.damaged} lines of {options.rows} cannot be read; their runs were made again.")
     waiting = [run for run in planned if run.learner in only and (run.learner in again or not journal.has(run.key))]

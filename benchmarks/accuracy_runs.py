@@ -1,27 +1,20 @@
-"""Runs of the accuracy benchmark: what there is to do, cheap things first, in one process or several, and its journal.
+"""Runs of the accuracy benchmark: what there is to do, cheap things first.
 
 A run is one learner on one stream with one kind of noise, in one order, with one seed; or one learner in one world with
-one seed. The journal has a line of JSON for each, appended in one write as soon as it is done. It is read when the
-benchmark starts, and a run in it is not made again; of two lines on the same run the later one counts.
+one seed.
 """
 
-import json
-import os
-import signal
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import accuracy_peers as peers
 import accuracy_streams as streams
+from run_journal import Key, Record
 
-Record = dict[str, Any]
-Key = tuple[Any, ...]
-_KEY = ("stream", "noise", "order", "seed", "learner", "rows", "checksum")
+KEY = ("stream", "noise", "order", "seed", "learner", "rows", "checksum")
 ORDERS = ("random", "original")
 WORLD = "world"  # instead of noise and order
 
@@ -53,7 +46,7 @@ class Run:
     @property
     def key(self) -> Key:
         """What tells it apart from all others."""
-        return tuple(getattr(self, name) for name in _KEY)
+        return tuple(getattr(self, name) for name in KEY)
 
     @property
     def cost(self) -> float:
@@ -68,7 +61,7 @@ class Run:
             result = self._in_world() if self.noise == WORLD else self._on_stream()
         except Exception as failure:  # whatever somebody's package raises, the others go on
             result = {"error": None, "failure": f"{type(failure).__name__}: {failure}"}
-        named = dict(zip(_KEY, self.key, strict=True))
+        named = dict(zip(KEY, self.key, strict=True))
         seconds = round(time.perf_counter() - start, 3)
         return {**named, **result, "seconds": seconds, "when": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
 
@@ -131,53 +124,3 @@ def _seeds(rows: int, noise: str, order: str, learner: str) -> int:
     if rows <= LONG:
         return SHUFFLES
     return SHUFFLES_OF_RIVER if learner in peers.RIVER else SHUFFLES_OF_LONG
-
-
-def results(runs: Sequence[Run], jobs: int) -> Iterator[Record]:
-    """The record of each run as it is finished; it does not depend on the number of jobs."""
-    if jobs == 1:
-        for run in runs:
-            yield run.record()
-        return
-    # Spawned rather than forked: Vowpal Wabbit and numba have threads. On Ctrl-C this process stops the others.
-    with get_context("spawn").Pool(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
-        yield from pool.imap_unordered(Run.record, runs)
-
-
-class Journal:
-    """Records by key, as a file and in memory. Several benchmarks may append to the same file at the same time."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self.records: dict[Key, Record] = {}
-        self.damaged = 0
-        if path is None:
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        text = path.read_bytes() if path.exists() else b""
-        for line in text.splitlines():
-            try:
-                record = json.loads(line)
-                self.records[tuple(record[name] for name in _KEY)] = record
-            except (ValueError, TypeError, KeyError):
-                self.damaged += 1
-        if text and not text.endswith(b"\n"):
-            self._append(b"\n")  # the end of a line that a kill has torn
-
-    def add(self, record: Record) -> None:
-        """Write down what is finished."""
-        self.records[tuple(record[name] for name in _KEY)] = record
-        self._append(json.dumps(record).encode() + b"\n")
-
-    def has(self, key: Key) -> bool:
-        """Whether the run was made; one that failed is worth another try."""
-        return key in self.records and self.records[key]["error"] is not None
-
-    def _append(self, line: bytes) -> None:
-        if self._path is None:
-            return
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            os.write(descriptor, line)
-        finally:
-            os.close(descriptor)

@@ -1,7 +1,6 @@
 """Hatchling's hook: the kernels are compiled when a wheel is built.
 
-Where that cannot be done, for want of a C compiler, say, the wheel is a pure one: it needs massart[jit], and says so at
-its first use. An editable install always compiles at first use, so that edits of kernels count. build/kernels keeps
+Without a C compiler the wheel is a pure one: it needs massart[jit], and says so at its first use. An editable install always compiles at first use, so that edits of kernels count. build/kernels keeps
 the extension for the next wheel of the same sources.
 """
 
@@ -10,6 +9,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -36,11 +36,10 @@ class KernelHook(BuildHookInterface):
         """Called by Hatchling before files are collected."""
         if version == "editable" or self.target_name != "wheel" or os.environ.get("MASSART_PURE"):
             return
-        try:
-            extension = kept(_levels())
-        except (ImportError, OSError, RuntimeError, subprocess.CalledProcessError) as error:
-            self.app.display_warning(f"The kernels are not compiled: {error}. The wheel needs massart[jit].")
+        if shutil.which(_compiler()[0]) is None:
+            self.app.display_warning("The kernels are not compiled: there is no C compiler. The wheel needs massart[jit].")
             return
+        extension = kept(_levels())
         build_data["pure_python"] = False
         build_data["tag"] = f"cp311-abi3-{_platform(extension)}"
         build_data["force_include"][str(extension)] = f"massart/kernels/{extension.name}"
@@ -88,7 +87,7 @@ def build(folder: Path, levels: list[str]) -> Path:
     source, extension = folder / "glue.c", folder / f"{MODULE}.abi3.so"
     source.write_text(glue.write(listed, levels, facts, MODULE))
     objects = sorted(str(file) for file in folder.glob("*.o"))
-    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()
+    compiler = _compiler()
     include = [f"-I{sysconfig.get_path('include')}", f"-I{ROOT / 'build_kernels'}"]
     linking = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-s"]
     options = ["-O2", "-Wall", "-shared", "-fPIC", "-fvisibility=hidden", *linking]
@@ -96,6 +95,11 @@ def build(folder: Path, levels: list[str]) -> Path:
     # A function of Numba's runtime that runtime.h lacks is missed only when the extension is loaded.
     subprocess.run([sys.executable, "-c", f"import {MODULE}"], cwd=folder, check=True)
     return extension
+
+
+def _compiler() -> list[str]:
+    """The command of the C compiler that Python was built with, or of another one."""
+    return (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()
 
 
 def _levels() -> list[str]:

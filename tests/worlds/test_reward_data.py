@@ -40,6 +40,65 @@ def test_every_pass_shows_every_row_once_in_a_new_order():
     assert not np.array_equal(*passes)
 
 
+def ranks_of(world, rows):
+    """Where rows stand in the world's random direction, from 0 to 1: it is that of the seed."""
+    direction = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(0, 2))).standard_normal(rows.shape[1])
+    return np.argsort(np.argsort((rows * direction).sum(axis=1))) / (len(rows) - 1)
+
+
+def expected_of(conversion, right, rank, t):
+    rising = t % 2000 / 1000
+    return {
+        "clean": right,
+        "noisy": abs(right - 0.3 * rank),
+        "drifting-level": 0.4 * right + 0.6 * (rising if rising <= 1 else 2 - rising),
+        "level-by-context": 0.4 * right + 0.6 * rank,
+    }[conversion]
+
+
+@pytest.mark.parametrize("conversion", ["clean", "noisy", "drifting-level", "level-by-context"])
+@pytest.mark.parametrize("standardise", [False, True])
+def test_conversions_have_the_expected_rewards_of_their_formulas(conversion, standardise):
+    world = worlds.from_supervised(ROWS, LABELS, conversion=conversion, standardise=standardise, shuffle=False)
+    rows = ROWS / np.linalg.norm(ROWS, axis=1).max()
+    if standardise:
+        rows = np.c_[(rows - rows.mean(axis=0)) / rows.std(axis=0), np.ones(200)]
+        rows /= np.linalg.norm(rows, axis=1).max()
+    rank, chunk = ranks_of(world, rows), world.take(2500)
+    assert world.dimension == 3 * rows.shape[1]
+    assert f"conversion={conversion!r}" in repr(world)
+    for t in (0, 1, 199, 200, 999, 1000, 1700, 2499):
+        owner = np.abs(chunk.contexts[t].reshape(3, 3, -1)).sum(axis=2).argmax(axis=1)
+        np.testing.assert_allclose(chunk.contexts[t].sum(axis=0).reshape(3, -1)[0], rows[t % 200], atol=1e-15)
+        for arm in range(3):
+            right = float(world.classes[owner[arm]] == LABELS[t % 200])
+            assert chunk.means[t, arm] == pytest.approx(expected_of(conversion, right, rank[t % 200], t), abs=1e-12)
+    assert set(np.unique(chunk.rewards)) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("simpson", [False, True])
+def test_items_have_the_expected_rewards_of_their_formulas(simpson):
+    """Rows are told apart by their numbers; classes are worth 0, .5 and 1 in the order of their names."""
+    world = worlds.from_items(ROWS, LABELS, arms=4, simpson=simpson)
+    moved = (ROWS - ROWS.mean(axis=0)) / ROWS.std(axis=0)
+    rows = moved / np.linalg.norm(moved, axis=1).max()
+    value = np.array([["blue", "green", "red"].index(label) for label in LABELS]) / 2
+    place = np.argsort(np.argsort(moved @ ((value - value.mean()) @ moved)))
+    chunk, starts = world.take(3000), []
+    for contexts, means in zip(chunk.contexts, chunk.means, strict=True):
+        which = [int(np.abs(rows - x).max(axis=1).argmin()) for x in contexts]
+        np.testing.assert_allclose(contexts, rows[which], atol=1e-12)
+        if not simpson:
+            np.testing.assert_allclose(means, 0.1 + 0.8 * value[which], atol=1e-12)
+            continue
+        middle = 0.5 - (means - 0.5 - 0.2 * (value[which] - 0.5)) / 1.2  # as the formula has it, the same for all arms
+        assert np.ptp(middle) < 1e-9
+        starts.append(round((middle[0] - 0.2) * 200))
+        assert (place[which] >= starts[-1]).all()
+        assert (place[which] < starts[-1] + 80).all()
+    assert not simpson or (min(starts), max(starts)) == (0, 120)  # of 121 windows, 3000 rounds miss one: below 2e-11
+
+
 def test_a_log_of_all_rewards_is_shown_as_it_was():
     rewards = RNG.uniform(-2.0, 3.0, (200, 4))
     world = worlds.from_log(CONTEXTS, rewards, reward_range=(-2.0, 3.0), shuffle=False)
@@ -102,6 +161,17 @@ def test_the_data_given_is_not_touched():
 def test_labelled_data_that_is_none_is_refused(X, y, message):
     with pytest.raises(InvalidDataError, match=message):
         worlds.from_supervised(X, y)
+
+
+def test_conversions_and_items_that_are_none_are_refused():
+    with pytest.raises(InvalidParameterError, match=r"conversion must be one of clean, noisy, .*, got 'Noisy'"):
+        worlds.from_supervised(ROWS, LABELS, conversion="Noisy")
+    with pytest.raises(InvalidParameterError, match="'items' needs arms to be a whole number, at least 2, got 1"):
+        worlds.from_items(ROWS, LABELS, arms=1)
+    with pytest.raises(InvalidDataError, match="every row of X is zero"):
+        worlds.from_items(np.ones((4, 2)), [0, 1, 0, 1])
+    with pytest.raises(InvalidDataError, match="at least two classes"):
+        worlds.from_items(ROWS, np.ones(200))
 
 
 def spoiled(values, index, value):

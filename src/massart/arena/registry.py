@@ -370,6 +370,13 @@ _POLICIES: Final = {
         epsilon=0.1,
     ),
     "linucb": _policy("LinUCB", "the highest upper confidence bound of a ridge regression", alpha=1.0),
+    "linucb-small": _policy("LinUCB", "linucb with a tenth of its exploration, alpha 0.1", alpha=0.1),
+    "linucb-disjoint": _policy(
+        "LinUCBDisjoint", "LinUCB with a ridge regression for each place in the list of arms", alpha=1.0
+    ),
+    "linucb-disjoint-small": _policy(
+        "LinUCBDisjoint", "linucb-disjoint with a tenth of its exploration, alpha 0.1", alpha=0.1
+    ),
     "thompson": _policy("LinearThompson", "each arm as often as it is best under a Gaussian posterior", scale=0.5),
     "squarecb": _policy("SquareCB", "inverse-gap weighting on a ridge regression", trust=1.0),
     "epoch-greedy": _policy(
@@ -382,8 +389,18 @@ _PEER_POLICIES: Final = _peers(
         ("vw-epsilon", "vowpalwabbit", "peer_vw", "Vowpal Wabbit, --cb_explore_adf --epsilon 0.1"),
         ("vw-squarecb", "vowpalwabbit", "peer_vw", "Vowpal Wabbit, --cb_explore_adf --squarecb"),
         ("vw-regcb", "vowpalwabbit", "peer_vw", "Vowpal Wabbit, --cb_explore_adf --regcb"),
+        ("vw-regcbopt", "vowpalwabbit", "peer_vw", "Vowpal Wabbit, --cb_explore_adf --regcbopt"),
+        (
+            "vw-regcbopt-small",
+            "vowpalwabbit",
+            "peer_vw",
+            "Vowpal Wabbit, --regcbopt --mellowness 0.01",
+        ),
         ("vw-cover", "vowpalwabbit", "peer_vw", "Vowpal Wabbit, --cb_explore_adf --cover 3"),
         ("vw-softmax", "vowpalwabbit", "peer_vw", "Vowpal Wabbit, --cb_explore_adf --softmax --lambda 10"),
+        ("mabwiser-linucb", "mabwiser", "peer_mabwiser", "MABWiser's LinUCB, a ridge regression per place"),
+        ("mabwiser-lints", "mabwiser", "peer_mabwiser", "MABWiser's LinTS, a ridge regression per place"),
+        ("mabwiser-lingreedy", "mabwiser", "peer_mabwiser", "MABWiser's LinGreedy, a ridge regression per place"),
         ("river-linucb", "river", "peer_river", "river's LinUCBDisjoint on the rows of all arms"),
     ],
 )

@@ -14,7 +14,15 @@
 from massart.worlds.base import Chunk, Region, Round, Stream, World
 from massart.worlds.data import from_data
 from massart.worlds.registry import make, names, reward_names
-from massart.worlds.rewards import RewardChunk, RewardRound, RewardStream, RewardWorld, from_log, from_supervised
+from massart.worlds.rewards import (
+    RewardChunk,
+    RewardRound,
+    RewardStream,
+    RewardWorld,
+    from_items,
+    from_log,
+    from_supervised,
+)
 
 __all__ = [
     "Chunk",
@@ -27,6 +35,7 @@ __all__ = [
     "Stream",
     "World",
     "from_data",
+    "from_items",
     "from_log",
     "from_supervised",
     "make",

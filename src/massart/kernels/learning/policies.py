@@ -9,6 +9,9 @@
 All policies score arms by w.x and differ in two places: `_chances` turns scores into probabilities, `_absorb` says
 which row is regressed on. Formulas and sources are in docs/policies.md. Sums run in the order of the columns
 without `fastmath`, so that a round alone and a round of a batch give the same bits.
+
+Where each place in the list of arms has a regression of its own, w and P have one dimension more, W (m, d + 1) and
+P (m, d + 1, d + 1): place i has the i-th, and all places from m - 1 on have the last, which has learned nothing.
 """
 
 from enum import IntEnum
@@ -59,6 +62,20 @@ def _times(P: Floats, x: Floats, out: Floats) -> float:
             total += P[i, j] * x[j]
         out[i] = total
         square += total * x[i]
+    return max(0.0, square)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _form(P: Floats, x: Floats) -> float:
+    """Return x'P x, the bits of `_times`, without the zeros of x: rows of crossed features have many."""
+    square = 0.0
+    for i in range(x.size):
+        if x[i] != 0.0:
+            total = 0.0
+            for j in range(x.size):
+                if x[j] != 0.0:
+                    total += P[i, j] * x[j]
+            square += total * x[i]
     return max(0.0, square)
 
 
@@ -132,10 +149,10 @@ def _chances(s: Floats, w: Floats, P: Floats, table: Floats, X: Floats, allowed:
             if greedy < 0 or total > f[greedy]:
                 greedy = i
     if kind == UCB:
-        scratch, best, top = np.empty(d), -1, 0.0
+        best, top = -1, 0.0
         for i in range(k):
             if allowed[i]:
-                bound = f[i] + parameter * sqrt(_times(P, X[i], scratch))
+                bound = f[i] + parameter * sqrt(_form(P, X[i]))
                 if best < 0 or bound > top:
                     best, top = i, bound
         p[best] = 1.0
@@ -247,3 +264,49 @@ def play(
         _advance(s, k, w.size)
         _absorb(s, w, P, X, p, arm, rewards[t, arm], explored)
         arms[t], played[t] = arm, p[arm]
+
+
+@njit(cache=True, error_model="numpy")
+def _chances_apart(s: Floats, W: Floats, P: Floats, X: Floats, allowed: Flags, p: Floats) -> int:
+    """Upper confidence bounds of one regression per place: p is 1 for the highest; return the arm of the best score."""
+    k, d = X.shape
+    last, best, top, greedy, highest = W.shape[0] - 1, -1, 0.0, -1, 0.0
+    for i in range(k):
+        p[i] = 0.0
+        if not allowed[i]:
+            continue
+        place = min(i, last)
+        score = 0.0
+        for j in range(d):
+            score += W[place, j] * X[i, j]
+        bound = score + s[State.PARAMETER] * sqrt(_form(P[place], X[i]))
+        if best < 0 or bound > top:
+            best, top = i, bound
+        if greedy < 0 or score > highest:
+            greedy, highest = i, score
+    p[best] = 1.0
+    return greedy
+
+
+@njit(cache=True, error_model="numpy")
+def chances_apart(s: Floats, W: Floats, P: Floats, contexts: Floats, allowed: Flags, p: Floats) -> int:
+    """As `chances`, with one regression per place."""
+    X = np.empty((p.size, W.shape[1]))
+    _with_ones(contexts, X)
+    return _chances_apart(s, W, P, X, allowed, p)
+
+
+@njit(cache=True, error_model="numpy")
+def play_apart(s: Floats, W: Floats, P: Floats, contexts: Floats, rewards: Floats, arms: Integers) -> None:
+    """As `play`, with one regression per place, of which there are more than arms; every arm is certain."""
+    n, k, _ = contexts.shape
+    allowed, p, X = np.ones(k, np.bool_), np.empty(k), np.empty((k, W.shape[1]))
+    for t in range(n):
+        _with_ones(contexts[t], X)
+        _chances_apart(s, W, P, X, allowed, p)
+        arm = 0
+        while p[arm] == 0.0:
+            arm += 1
+        s[State.CHOICES] += 1.0
+        _absorb(s, W[arm], P[arm], X, p, arm, rewards[t, arm], True)
+        arms[t] = arm

@@ -24,6 +24,8 @@ EXPLORERS: Final[dict[str, _How]] = {
     "vw-epsilon": _How("--epsilon 0.1"),
     "vw-squarecb": _How("--squarecb"),
     "vw-regcb": _How("--regcb"),
+    "vw-regcbopt": _How("--regcbopt"),
+    "vw-regcbopt-small": _How("--regcbopt --mellowness 0.01"),
     "vw-cover": _How("--cover 3", models=8),
     "vw-softmax": _How("--softmax --lambda 10"),
 }
@@ -105,8 +107,9 @@ class VowpalPolicy(PeerPolicy):
 
     @staticmethod
     def _lines(X: NDArray[np.float64], arms: NDArray[np.intp]) -> list[str]:
-        """One line of VW text per arm; the nameless namespace leaves a number as its own hash."""
-        return ["| " + " ".join([f"{j}:{value!r}" for j, value in enumerate(row)]) for row in X[arms].tolist()]
+        """One line of VW text per arm, without zeros; the nameless namespace leaves a number as its own hash."""
+        rows = X[arms].tolist()
+        return ["| " + " ".join([f"{j}:{value!r}" for j, value in enumerate(row) if value]) for row in rows]
 
     def _package_probabilities(self, X: NDArray[np.float64], arms: NDArray[np.intp]) -> NDArray[np.float64]:
         p = np.array(self._workspace.predict(self._lines(X, arms)))

@@ -10,6 +10,7 @@
 """
 
 from massart.worlds.rewards.base import RewardChunk, RewardRound, RewardStream, RewardWorld
-from massart.worlds.rewards.replay import from_log, from_supervised
+from massart.worlds.rewards.labelled import from_items, from_supervised
+from massart.worlds.rewards.replay import from_log
 
-__all__ = ["RewardChunk", "RewardRound", "RewardStream", "RewardWorld", "from_log", "from_supervised"]
+__all__ = ["RewardChunk", "RewardRound", "RewardStream", "RewardWorld", "from_items", "from_log", "from_supervised"]

@@ -2,6 +2,7 @@
 
 from massart.learners.choice import Played
 from massart.learners.reference.policies.base import Policy
+from massart.learners.reference.policies.disjoint import LinUCBDisjoint
 from massart.learners.reference.policies.linear import (
     ActionCentredRidge,
     EpochGreedy,
@@ -17,6 +18,7 @@ __all__ = [
     "EpochGreedy",
     "EpsilonGreedyRidge",
     "LinUCB",
+    "LinUCBDisjoint",
     "LinearThompson",
     "Played",
     "Policy",
