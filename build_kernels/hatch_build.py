@@ -1,7 +1,8 @@
 """Hatchling's hook: the kernels are compiled when a wheel is built.
 
-Without a C compiler the wheel is a pure one: it needs massart[jit], and says so at its first use. An editable install always compiles at first use, so that edits of kernels count. build/kernels keeps
-the extension for the next wheel of the same sources.
+Without a C compiler, and on Windows, the wheel is a pure one: it needs massart[jit], and says so at its first use. An
+editable install always compiles at first use, so that edits of kernels count. build/kernels keeps the extension for
+the next wheel of the same sources.
 """
 
 import hashlib
@@ -36,8 +37,8 @@ class KernelHook(BuildHookInterface):
         """Called by Hatchling before files are collected."""
         if version == "editable" or self.target_name != "wheel" or os.environ.get("MASSART_PURE"):
             return
-        if shutil.which(_compiler()[0]) is None:
-            self.app.display_warning("The kernels are not compiled: there is no C compiler. The wheel needs massart[jit].")
+        if os.name == "nt" or shutil.which(_compiler()[0]) is None:
+            self.app.display_warning("There is no C compiler for the kernels: the wheel needs massart[jit].")
             return
         extension = kept(_levels())
         build_data["pure_python"] = False
