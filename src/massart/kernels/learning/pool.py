@@ -183,6 +183,14 @@ def _learn(
     return rounds
 
 
+@njit(cache=True, error_model="numpy")
+def _copy(source: Floats, target: Floats, columns: int) -> None:
+    """The first columns of a table to another one; a slice would bring code for the message that shapes differ."""
+    for row in range(source.shape[0]):
+        for column in range(columns):
+            target[row, column] = source[row, column]
+
+
 @njit(cache=True, error_model="numpy", nogil=True)
 def learn_pool(
     rows: Csr, are_copies: bool, batch: Batch, first: int, rounds: int, seed: np.uint64, how: Floats,
@@ -201,7 +209,7 @@ def learn_pool(
     few = F.shape[1] + LANES
     # Sums over experts are taken by lanes; what is behind the last expert has no share.
     members = np.zeros((M.shape[0], _MOST_EXPERTS if F.size > 0 else _USUAL_EXPERTS))
-    members[:, : M.shape[1]] = M
+    _copy(M, members, M.shape[1])
     scratch = (
         np.empty(V.size + LANES),
         np.empty(few),
@@ -214,5 +222,5 @@ def learn_pool(
     )
     flat = W, V, F.reshape(-1), C.reshape(-1), S, M, t
     learned = _learn(rows, are_copies, batch, first, rounds, seed, how, flat, Z, answers, scratch)
-    M[:, :] = members[:, : M.shape[1]]
+    _copy(members, M, M.shape[1])
     return learned
