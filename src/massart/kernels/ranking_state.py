@@ -93,6 +93,15 @@ class RankingState:
         return bool(self.how[Setting.PAPER])
 
     @property
+    def is_blend(self) -> bool:
+        """Whether a block has more parts than that of one set of experts: kernels/blend_state.py."""
+        return False
+
+    def block_size(self, arms: int) -> int:
+        """The numbers in the block of a choice among so many arms."""
+        return rounds.block_size(arms, self.experts.shape[1])
+
+    @property
     def width(self) -> int | None:
         """The number of features, from the first contexts on."""
         return self.weights.shape[0] or None
@@ -122,6 +131,13 @@ class RankingState:
         weights[:1] = self.how[Setting.PAPER]  # Algorithm 3 begins at e_1
         return weights
 
+    def score_weights(self) -> NDArray[np.float64]:
+        """(d,) the weights of the linear score by which arms are ranked now: the experts' unit vectors, by share."""
+        w, shares = self.weights * self.experts[Expert.SCALE], np.empty(self.experts.shape[1])
+        kernel.share(self.experts, self.totals, shares)
+        norms = np.linalg.norm(w, axis=0)
+        return np.asarray((w / np.where(norms > 0, norms, 1.0) * shares).sum(axis=1))  # no BLAS: a fixed order
+
     def arms(self, contexts: Any, allowed: Any = None) -> CheckedArms:
         """Arms for this state."""
         return check_arms(contexts, allowed, self.weights.shape[0] or None)
@@ -140,7 +156,7 @@ class RankingState:
         self._fits(arms)
         experts = self.experts.shape[1]
         weights = self.weights if self.weights.shape[0] else self.first_weights(arms.width)
-        block = np.empty(rounds.block_size(arms.count, experts))
+        block = np.empty(self.block_size(arms.count))
         arm = rounds.decide(arms.rows, arms.allowed, seed, self.how, weights, self.experts, totals, block)
         if arm < 0:
             arms.refuse(-1 - arm, self.margin, otherwise)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError, shown
+from massart.kernels.blend_state import check_blend, new_blend
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.ranking_door import CheckedRound, check_round
 from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
@@ -220,11 +221,7 @@ class MonotoneBandit(Guarded):
     def weights(self) -> NDArray[np.float64]:
         """(d,) the scores' weights: the experts' unit vectors, each with its share."""
         with self._lock:
-            state = self._state
-            w, shares = state.weights * state.experts[kernel.Expert.SCALE], np.empty(state.experts.shape[1])
-            kernel.share(state.experts, state.totals, shares)
-        norms = np.linalg.norm(w, axis=0)
-        return np.asarray((w / np.where(norms > 0, norms, 1.0) * shares).sum(axis=1))  # no BLAS: a fixed order
+            return self._state.score_weights()
 
     def certificate(self, confidence: float = 0.95) -> LiftCertificate:
         """The lift over a random arm guaranteed by Theorem 17 of docs/theory.md for the rounds learned, and that seen.
@@ -283,7 +280,7 @@ class MonotoneBandit(Guarded):
 
     def _set(self, arrays: dict[str, NDArray[Any]]) -> None:
         require_arrays(arrays, ("how", "experts", "totals", "weights", "seed", "options", "pending", "identity"))
-        state = check_state(arrays)
+        state = check_blend(arrays) if "mix" in arrays else check_state(arrays)
         for name, kind, size in (("seed", np.uint64, 1), ("identity", np.uint8, 16)):
             if arrays[name].shape != (size,) or arrays[name].dtype != kind:
                 raise ModelFileError(f"array {name!r} is not {size} numbers of type {kind.__name__}")
@@ -340,4 +337,5 @@ def _first_state(options: BanditOptions) -> RankingState:
     margins = (margin,) if margin is not None else (MARGINS if gap is None else FINE_MARGINS)
     horizon, exploration = options.horizon or 0.0, options.exploration or 0.0
     how = [exploration, lowest, highest, horizon, margin is None, options.update == "paper"]
-    return new_state(how, [(g, m) for g in gaps for m in margins])
+    grid = [(g, m) for g in gaps for m in margins]
+    return new_blend(how, grid) if gap is None and margin is None else new_state(how, grid)

@@ -266,11 +266,19 @@ def estimate(
     t: Floats, estimates: Floats,
 ) -> None:  # fmt: skip
     """Estimated rewards of all arms above the baseline, from one; and what they say about lifts."""
-    estimates[:] = 0.0
     above = reward - baseline
-    estimates[arm] = above / p[arm]
-    random = estimates[arm] / count_allowed(allowed)  # what a random arm is estimated to earn above the baseline
+    random = above / p[arm] / count_allowed(allowed)  # what a random arm is estimated to earn above the baseline
     note_seen(t, above - random)
+    credit(arm, above / p[arm], random, arms, shares, S, t, estimates)
+
+
+@njit(cache=True, error_model="numpy")
+def credit(
+    arm: int, estimated: float, random: float, arms: Integers, shares: Floats, S: Floats, t: Floats, estimates: Floats
+) -> None:
+    """The estimated rewards of all arms above the baseline, 0 but for one, and what they say about the experts."""
+    estimates[:] = 0.0
+    estimates[arm] = estimated
     mean, square = 0.0, 0.0
     for e in range(arms.size):
         lift = estimates[arms[e]] - random

@@ -1,0 +1,498 @@
+"""Least squares of rewards on contexts, round by round, with the round's mean context as a second set of regressors.
+
+Columns that are not 0 in one row belong to one group, and so every row belongs to one. A group has a regression of its
+own. With xbar the mean of the rows of the round in the group, the row of arm i is
+
+    u_i = [xbar, 1, x_i - xbar]        predicted reward w.u_i, its uncertainty sqrt(u_i' P u_i)
+
+so that the effect within a round is estimated apart from that between rounds. Where arms have blocks of columns of their
+own, a context crossed with the arm, each is the only one in its group, x_i - xbar is 0, and what is left is one
+regression per arm on the context; where all rows share their columns, there is one group. Columns of xbar are
+standardised, those of x_i - xbar divided by their standard deviation within rounds, as far as seen; both are clipped.
+
+A group of at most FULL columns has a full covariance P. In a larger one P is diagonal, nothing is centred, and the
+time is linear in the entries that are not 0. P begins at 1 / (BETWEEN m) for xbar, 1 / (WITHIN m) for x_i - xbar, m
+columns in the group (the entries of a row, if P is diagonal), and 1 / 2 for the constant. A lesson is, with the old P,
+
+    w += P u (y - w.u) / (1 + u' P u)        P -= P u u' P / (1 + u' P u)
+
+    columns   float64 (d, len(Column))       groups    float64 (groups, len(Group)), from row 1 on; [0, 0] is the first row not used
+    members   int64, the columns of groups with a full covariance, in the order of their places
+    pool      float64, for each of these groups w (n,) and P (n, n), n = 2 m + 1, or m + 1 if no round had two of its rows
+"""
+
+from enum import IntEnum
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from massart.kernels.compiling import Csr, Floats, Integers, njit
+from massart.kernels.learning.ranking import _place
+
+FULL = 64  # columns of a group with a full covariance
+MOST_POOL = 1 << 22  # numbers in the pool; groups that do not fit have a diagonal covariance
+BETWEEN, WITHIN, OPTIMISM, CLIP = 0.2, 0.5, 0.3, 6.0
+CONSTANT = 0.5  # variance of the constant at first
+NOTHING, DIRTY = 0, 1  # what `join` found
+
+
+class Column(IntEnum):
+    """Of `columns`."""
+
+    GROUP = 0  # its group when it was first seen, or 0; the group of that is found by Group.PARENT
+    PLACE = 1  # in a group with a full covariance
+    COUNT = 2  # rounds in which its group (diagonal: the column itself) occurred
+    MEAN = 3  # of xbar
+    SQUARES = 4  # sum of squared deviations of xbar; diagonal: of squared entries
+    PAIRS = 5  # rounds in which two rows were in its group
+    SPREAD = 6  # sum of the variances within these
+    WEIGHT = 7  # diagonal: of xbar,
+    VARIANCE = 8
+    OWN = 9  # and of x - xbar
+    OWN_VARIANCE = 10
+
+
+class Group(IntEnum):
+    """Of `groups`."""
+
+    PARENT = 0  # itself, or the group that it has become part of
+    SIZE = 1  # columns
+    DIAGONAL = 2  # 1 if its covariance is
+    PAIRED = 3  # 1 if a round had two of its rows
+    START = 4  # of w in the pool
+    FIRST = 5  # of its members
+    WEIGHT = 6  # diagonal: of the constant
+    VARIANCE = 7
+    LAID = 8  # columns that it has in the pool,
+    SIDE = 9  # and n there
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def root(groups: Floats, g: int) -> int:
+    """The group that g is part of now."""
+    while np.int64(groups[g, Group.PARENT]) != g:
+        g = np.int64(groups[g, Group.PARENT])
+    return g
+
+
+@njit(cache=True, error_model="numpy")
+def homes(rows: Csr, k: int, columns: Floats, groups: Floats, home: Integers) -> None:
+    """The group of each arm: that of the first of its columns that has been learned; 0 if there is none."""
+    data, indices, _ = rows
+    for i in range(k):
+        start, stop, shift = _place(rows, i)
+        home[i] = 0
+        for p in range(start, stop):
+            if data[p] != 0.0:
+                g = np.int64(columns[indices[p - shift], Column.GROUP])
+                if g > 0:
+                    home[i] = root(groups, g)
+                    break
+
+
+@njit(cache=True, error_model="numpy")
+def join(rows: Csr, k: int, columns: Floats, groups: Floats, used: int) -> Any:
+    """Put the columns of each row into one group. `groups` has room for k more than the `used` ones.
+
+    Returns how many are used, and whether groups with a full covariance are to be laid out anew.
+    """
+    data, indices, _ = rows
+    dirty = NOTHING
+    home = np.empty(k, np.int64)
+    for i in range(k):
+        start, stop, shift = _place(rows, i)
+        g, entries, unseen = 0, 0, 0
+        for p in range(start, stop):
+            if data[p] != 0.0:
+                entries += 1
+                other = np.int64(columns[indices[p - shift], Column.GROUP])
+                if other == 0:
+                    unseen += 1
+                    continue
+                other = root(groups, other)
+                columns[indices[p - shift], Column.GROUP] = other  # a shorter way next time
+                if g == 0:
+                    g = other
+                elif other != g:
+                    first, second = min(g, other), max(g, other)
+                    groups[second, Group.PARENT] = first
+                    groups[first, Group.SIZE] += groups[second, Group.SIZE]
+                    groups[first, Group.PAIRED] = max(groups[first, Group.PAIRED], groups[second, Group.PAIRED])
+                    if groups[first, Group.DIAGONAL] == 0.0 or groups[second, Group.DIAGONAL] == 0.0:
+                        dirty = DIRTY
+                    groups[first, Group.DIAGONAL] = max(groups[first, Group.DIAGONAL], groups[second, Group.DIAGONAL])
+                    g = first
+        if unseen > 0:
+            if g == 0:
+                g = used
+                used += 1
+                groups[g, :] = 0.0
+                groups[g, Group.PARENT] = g
+                groups[g, Group.VARIANCE] = CONSTANT
+                groups[g, Group.DIAGONAL] = 1.0 if entries > FULL else 0.0
+            if groups[g, Group.DIAGONAL] == 0.0:
+                dirty = DIRTY
+            groups[g, Group.SIZE] += unseen
+            for p in range(start, stop):
+                j = indices[p - shift]
+                if data[p] != 0.0 and columns[j, Column.GROUP] == 0.0:
+                    columns[j, Column.GROUP] = g
+                    columns[j, Column.VARIANCE] = 1.0 / (BETWEEN * entries)
+                    columns[j, Column.OWN_VARIANCE] = 1.0 / (WITHIN * entries)
+        home[i] = g
+    rows_of = np.zeros(used, np.int64)
+    for i in range(k):
+        if home[i] > 0:
+            g = root(groups, home[i])
+            rows_of[g] += 1
+            if rows_of[g] == 2 and groups[g, Group.PAIRED] == 0.0:
+                groups[g, Group.PAIRED] = 1.0
+                dirty = DIRTY if groups[g, Group.DIAGONAL] == 0.0 else dirty
+    return used, dirty
+
+
+@njit(cache=True, error_model="numpy")
+def scale(rows: Csr, columns: Floats, scaled: Floats) -> None:
+    """The rows in units of their columns' standard deviations, clipped; the columns of 0 that are not known yet."""
+    data, indices, indptr = rows
+    d = np.uint64(indices.size)
+    for p in range(data.size):
+        j = indices[np.uint64(p) % d] if indptr.size == 0 else indices[p]
+        scaled[p] = 0.0
+        count = columns[j, Column.COUNT]
+        if data[p] != 0.0 and count > 0.0:
+            square = columns[j, Column.SQUARES] / count + columns[j, Column.SPREAD] / max(1.0, columns[j, Column.PAIRS])
+            mean = columns[j, Column.MEAN]
+            unit = max(sqrt(square), 1e-9 * abs(mean))
+            scaled[p] = _clipped(data[p] / unit) if unit > 1e-100 else 0.0
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _clipped(x: float) -> float:
+    return min(CLIP, max(-CLIP, x))
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _over(x: float, squares: float, count: float) -> float:
+    """x in units of the root of a mean square, clipped; 0 if that is 0."""
+    return _clipped(x / sqrt(squares / count)) if squares > 1e-200 and count > 0.0 else 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def _gather(rows: Csr, i: int, columns: Floats, g: int, groups: Floats, sign: float, x: Floats) -> None:
+    """Add sign * x_i to x, by place; entries of other groups are left out."""
+    data, indices, _ = rows
+    start, stop, shift = _place(rows, i)
+    for p in range(start, stop):
+        if data[p] != 0.0:
+            j = indices[p - shift]
+            own = np.int64(columns[j, Column.GROUP])
+            if own > 0 and root(groups, own) == g:
+                x[np.int64(columns[j, Column.PLACE])] += sign * data[p]
+
+
+@njit(cache=True, error_model="numpy")
+def _times(P: Floats, n: int, first: int, size: int, u: Floats, low: int, high: int, out: Floats) -> float:
+    """out[low:high] = sum_j P[j, low:high] u[j - first], j from first on, size of them; P flat with rows of n."""
+    for i in range(low, high):
+        out[i] = 0.0
+    for j in range(size):
+        a = u[j]
+        if a != 0.0:
+            row = P[(first + j) * n + low : (first + j) * n + high]
+            part = out[low:high]
+            for i in range(row.size):
+                part[i] += a * row[i]
+    return 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def _dot(a: Floats, b: Floats) -> float:
+    """Four running sums, so that one addition need not wait for the other."""
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    whole = a.size - a.size % 4
+    for i in range(0, whole, 4):
+        s0 += a[i] * b[i]
+        s1 += a[i + 1] * b[i + 1]
+        s2 += a[i + 2] * b[i + 2]
+        s3 += a[i + 3] * b[i + 3]
+    for i in range(whole, a.size):
+        s0 += a[i] * b[i]
+    return (s0 + s1) + (s2 + s3)
+
+
+@njit(cache=True, error_model="numpy")
+def _lists(home: Integers, count: int) -> Any:
+    """The arms of each group: the first one, and for each arm the next; -1 where there is none."""
+    first, after = np.full(count, -1), np.empty(home.size, np.int64)
+    for i in range(home.size - 1, -1, -1):
+        after[i] = first[home[i]]
+        first[home[i]] = i
+    return first, after
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _listed(i: int, after: Integers, arms: Integers) -> int:
+    """Arm i and those after it in its group; how many they are."""
+    count = 0
+    while i >= 0:
+        arms[count] = i
+        count += 1
+        i = after[i]
+    return count
+
+
+@njit(cache=True, error_model="numpy")
+def predict(
+    rows: Csr, k: int, columns: Floats, groups: Floats, members: Integers, pool: Floats, home: Integers, level: float,
+    means: Floats, widths: Floats, scratch: Floats,
+) -> None:  # fmt: skip
+    """Predicted rewards (k,) and their uncertainties (k,); an arm of no group has the reward `level`, and none."""
+    first, after = _lists(home, groups.shape[0])
+    own = np.empty(k, np.int64)
+    for i in range(k):
+        g = home[i]
+        if g == 0:
+            means[i], widths[i] = level, 0.0
+            continue
+        if first[g] != i:
+            continue
+        count = _listed(i, after, own)
+        if groups[g, Group.DIAGONAL] != 0.0:
+            _predict_diagonal(rows, own[:count], columns, groups, g, means, widths, scratch)
+        else:
+            _predict_full(rows, own[:count], columns, groups, members, pool, g, means, widths)
+
+
+@njit(cache=True, error_model="numpy")
+def _predict_full(
+    rows: Csr, arms: Integers, columns: Floats, groups: Floats, members: Integers, pool: Floats, g: int,
+    means: Floats, widths: Floats,
+) -> None:  # fmt: skip
+    m, start = np.int64(groups[g, Group.LAID]), np.int64(groups[g, Group.START])
+    own = members[np.int64(groups[g, Group.FIRST]) :]
+    n = np.int64(groups[g, Group.SIDE])
+    paired = n > m + 1
+    w, P = pool[start : start + n], pool[start + n : start + n + n * n]
+    mean, c, h, z = np.zeros(m), np.empty(m + 1), np.empty(n), np.empty(m)
+    for i in range(arms.size):
+        _gather(rows, arms[i], columns, g, groups, 1.0 / arms.size, mean)
+    for place in range(m):
+        j = own[place]
+        c[place] = _over(mean[place] - columns[j, Column.MEAN], columns[j, Column.SQUARES], columns[j, Column.COUNT])
+    c[m] = 1.0
+    _times(P, n, 0, m + 1, c, 0, n, h)
+    base, square = _dot(w[: m + 1], c), _dot(h[: m + 1], c)
+    out = np.empty(n)
+    for i in range(arms.size):
+        arm = arms[i]
+        means[arm], widths[arm] = base, square
+        if arms.size > 1 and paired:
+            for place in range(m):
+                z[place] = -mean[place]
+            _gather(rows, arm, columns, g, groups, 1.0, z)
+            for place in range(m):
+                j = own[place]
+                z[place] = _over(z[place], columns[j, Column.SPREAD], columns[j, Column.PAIRS])
+            _times(P, n, m + 1, m, z, m + 1, n, out)
+            means[arm] += _dot(w[m + 1 :], z)
+            widths[arm] += 2.0 * _dot(h[m + 1 :], z) + _dot(out[m + 1 :], z)
+        widths[arm] = sqrt(max(0.0, widths[arm]))
+
+
+@njit(cache=True, error_model="numpy")
+def _predict_diagonal(
+    rows: Csr, arms: Integers, columns: Floats, groups: Floats, g: int, means: Floats, widths: Floats, scratch: Floats
+) -> None:
+    """`scratch` (d,) is left zero; it holds xbar meanwhile."""
+    data, indices, _ = rows
+    for i in range(arms.size):
+        start, stop, shift = _place(rows, arms[i])
+        for p in range(start, stop):
+            scratch[indices[p - shift]] += data[p] / arms.size
+    base, square, opposite, together = groups[g, Group.WEIGHT], groups[g, Group.VARIANCE], 0.0, 0.0
+    for i in range(arms.size):  # each column once: what was counted is set to 0 and put back below
+        start, stop, shift = _place(rows, arms[i])
+        arm, own, wide = arms[i], 0.0, 0.0
+        for p in range(start, stop):
+            j = indices[p - shift]
+            if columns[j, Column.GROUP] != 0.0 and data[p] != 0.0:
+                squares, count = columns[j, Column.SQUARES], columns[j, Column.COUNT]
+                x, mean = _over(data[p], squares, count), _over(scratch[j], squares, count)
+                own += columns[j, Column.OWN] * x
+                wide += columns[j, Column.OWN_VARIANCE] * ((x - mean) * (x - mean) - mean * mean)
+        means[arm], widths[arm] = own, wide
+    for i in range(arms.size):
+        start, stop, shift = _place(rows, arms[i])
+        for p in range(start, stop):
+            j = indices[p - shift]
+            if scratch[j] != 0.0:
+                if columns[j, Column.GROUP] != 0.0:
+                    mean = _over(scratch[j], columns[j, Column.SQUARES], columns[j, Column.COUNT])
+                    base += columns[j, Column.WEIGHT] * mean
+                    square += columns[j, Column.VARIANCE] * mean * mean
+                    opposite += columns[j, Column.OWN] * mean
+                    together += columns[j, Column.OWN_VARIANCE] * mean * mean
+                scratch[j] = 0.0
+    for i in range(arms.size):
+        arm = arms[i]
+        if arms.size > 1:
+            means[arm] += base - opposite
+            widths[arm] = sqrt(max(0.0, widths[arm] + square + together))
+        else:
+            means[arm], widths[arm] = base, sqrt(square)
+
+
+@njit(cache=True, error_model="numpy")
+def _note_full(
+    rows: Csr, arms: Integers, columns: Floats, groups: Floats, members: Integers, g: int, mean: Floats, x: Floats
+) -> None:
+    """Count the rows of a group in what is known of its columns; `mean` becomes xbar."""
+    m = np.int64(groups[g, Group.LAID])
+    own = members[np.int64(groups[g, Group.FIRST]) :]
+    for place in range(m):
+        mean[place] = 0.0
+    for i in range(arms.size):
+        _gather(rows, arms[i], columns, g, groups, 1.0 / arms.size, mean)
+    for place in range(m):
+        j = own[place]
+        columns[j, Column.COUNT] += 1.0
+        away = mean[place] - columns[j, Column.MEAN]
+        columns[j, Column.MEAN] += away / columns[j, Column.COUNT]
+        columns[j, Column.SQUARES] += away * (mean[place] - columns[j, Column.MEAN])
+    if arms.size > 1:
+        for place in range(m):
+            columns[own[place], Column.PAIRS] += 1.0
+        for i in range(arms.size):
+            for place in range(m):
+                x[place] = -mean[place]
+            _gather(rows, arms[i], columns, g, groups, 1.0, x)
+            for place in range(m):
+                columns[own[place], Column.SPREAD] += x[place] * x[place] / (arms.size - 1.0)
+
+
+@njit(cache=True, error_model="numpy")
+def learn(
+    rows: Csr, k: int, arm: int, y: float, columns: Floats, groups: Floats, members: Integers, pool: Floats,
+    home: Integers, scratch: Floats,
+) -> None:  # fmt: skip
+    """One lesson: arm `arm` had the reward y. What is known of the columns is brought up to date first."""
+    first, after = _lists(home, groups.shape[0])
+    own = np.empty(k, np.int64)
+    mean, x = np.empty(FULL), np.empty(FULL)
+    for i in range(k):
+        g = home[i]
+        if g == 0 or first[g] != i:
+            continue
+        count = _listed(i, after, own)
+        diagonal = groups[g, Group.DIAGONAL] != 0.0
+        if diagonal:
+            _note_diagonal(rows, own[:count], columns)
+        else:
+            _note_full(rows, own[:count], columns, groups, members, g, mean, x)
+        if g == home[arm]:
+            if diagonal:
+                _learn_diagonal(rows, own[:count], arm, y, columns, groups, g, scratch)
+            else:
+                _learn_full(rows, arm, y, count, columns, groups, members, pool, g, mean)
+
+
+@njit(cache=True, error_model="numpy")
+def _learn_full(
+    rows: Csr, arm: int, y: float, count: int, columns: Floats, groups: Floats, members: Integers, pool: Floats, g: int,
+    mean: Floats,
+) -> None:  # fmt: skip
+    m, start = np.int64(groups[g, Group.LAID]), np.int64(groups[g, Group.START])
+    own = members[np.int64(groups[g, Group.FIRST]) :]
+    n = np.int64(groups[g, Group.SIDE])
+    paired = n > m + 1
+    w, P = pool[start : start + n], pool[start + n : start + n + n * n]
+    used = n if paired and count > 1 else m + 1  # u is 0 beyond it
+    u, v = np.zeros(n), np.empty(n)
+    if used > m + 1:
+        z = u[m + 1 :]
+        for place in range(m):
+            z[place] = -mean[place]
+        _gather(rows, arm, columns, g, groups, 1.0, z)
+        for place in range(m):
+            j = own[place]
+            z[place] = _over(z[place], columns[j, Column.SPREAD], columns[j, Column.PAIRS])
+    for place in range(m):
+        j = own[place]
+        u[place] = _over(mean[place] - columns[j, Column.MEAN], columns[j, Column.SQUARES], columns[j, Column.COUNT])
+    u[m] = 1.0
+    _times(P, n, 0, used, u, 0, n, v)
+    size = 1.0 + max(0.0, _dot(u, v))
+    error = (y - _dot(u, w)) / size
+    for i in range(n):
+        w[i] += error * v[i]
+    scale = 1.0 / sqrt(size)
+    for i in range(n):
+        v[i] *= scale
+    for i in range(n):
+        a = v[i]
+        if a != 0.0:
+            row = P[i * n : i * n + n]
+            for j in range(n):
+                row[j] -= a * v[j]
+
+
+@njit(cache=True, error_model="numpy")
+def _note_diagonal(rows: Csr, arms: Integers, columns: Floats) -> None:
+    data, indices, _ = rows
+    for i in range(arms.size):
+        start, stop, shift = _place(rows, arms[i])
+        for p in range(start, stop):
+            if data[p] != 0.0:
+                j = indices[p - shift]
+                columns[j, Column.COUNT] += 1.0
+                columns[j, Column.SQUARES] += data[p] * data[p]
+
+
+@njit(cache=True, error_model="numpy")
+def _learn_diagonal(
+    rows: Csr, arms: Integers, arm: int, y: float, columns: Floats, groups: Floats, g: int, scratch: Floats
+) -> None:
+    """`scratch` (d,) is left zero; meanwhile it holds one more than the place of a column in the lists of this round."""
+    data, indices, _ = rows
+    total = 0
+    for i in range(arms.size):
+        start, stop, _ = _place(rows, arms[i])
+        total += np.int64(stop - start)
+    used, mean, own, seen = np.empty(total, np.int64), np.zeros(total), np.zeros(total), 0
+    for i in range(arms.size):
+        start, stop, shift = _place(rows, arms[i])
+        for p in range(start, stop):
+            if data[p] != 0.0:
+                j = np.int64(indices[p - shift])
+                if scratch[j] == 0.0:
+                    used[seen] = j
+                    seen += 1
+                    scratch[j] = seen
+                place = np.int64(scratch[j]) - 1
+                mean[place] += data[p] / arms.size
+                if arms[i] == arm:
+                    own[place] = data[p]
+    variance = groups[g, Group.VARIANCE]
+    size, predicted = 1.0 + variance, groups[g, Group.WEIGHT]
+    for place in range(seen):
+        j = used[place]
+        scratch[j] = 0.0
+        squares, count = columns[j, Column.SQUARES], columns[j, Column.COUNT]
+        x = _over(own[place], squares, count)
+        mean[place] = _over(mean[place], squares, count)
+        own[place] = x - mean[place] if arms.size > 1 else 0.0
+        size += columns[j, Column.VARIANCE] * mean[place] * mean[place]
+        size += columns[j, Column.OWN_VARIANCE] * own[place] * own[place]
+        predicted += columns[j, Column.WEIGHT] * mean[place] + columns[j, Column.OWN] * own[place]
+    error = (y - predicted) / size
+    for place in range(seen):
+        j = used[place]
+        pu, pz = columns[j, Column.VARIANCE] * mean[place], columns[j, Column.OWN_VARIANCE] * own[place]
+        columns[j, Column.WEIGHT] += error * pu
+        columns[j, Column.OWN] += error * pz
+        columns[j, Column.VARIANCE] = max(0.0, columns[j, Column.VARIANCE] - pu * pu / size)
+        columns[j, Column.OWN_VARIANCE] = max(0.0, columns[j, Column.OWN_VARIANCE] - pz * pz / size)
+    groups[g, Group.WEIGHT] += error * variance
+    groups[g, Group.VARIANCE] = max(0.0, variance - variance * variance / size)
