@@ -4,12 +4,12 @@ A `BlendState` is a `RankingState`, that of the slow experts U, with what is bel
 `check_blend` and by nothing else, so every one has these invariants beside those of kernels/ranking_state.py:
 
     fast weights, experts, totals   as those of U, with LONGEST at least 1, as scaled rows are at most 6 sqrt(d) long
-    mix        (len(Mixed), 2)      SQUARES, LOWERED, TAIL and FLOORS not negative, all at most 1e60 in size
+    mix        (len(Mixed), 2)      SQUARES, TAIL, FLOORS and EARNED2 not negative, all at most 1e60 in size
     behind     (experts,)           at most 1e100 in size
     columns    (d, len(Column))     GROUP a group in use or 0; sums of squares and counts not negative
     groups     (>= used, len(Group))   PARENT at most the group's own number, [0, 0] whole; for groups with a full
                                     covariance SIZE = LAID = the columns that have it, START and FIRST within the pool
-    members, pool                   as `groups` says; variances at most 10, weights at most 1e30
+    members, pool                   as `groups` says; all at most 1e15 in size
 
 All numbers are finite. Contexts of any size keep them so, because columns are divided by their own size and clipped.
 """
@@ -33,7 +33,7 @@ from massart.kernels.ranking_state import RankingState, check_state, new_state, 
 __all__ = ["ARRAYS", "BlendState", "check_blend", "new_blend"]
 
 ARRAYS: Final = ("fast_weights", "fast_experts", "fast_totals", "mix", "behind", "columns", "groups", "members", "pool")
-_LARGE: Final = 1e30
+_LARGE: Final = 1e15
 
 
 class BlendState(RankingState):
@@ -170,7 +170,8 @@ class BlendState(RankingState):
     def unit_sizes(self) -> NDArray[np.float64]:
         """(d,) what entries are divided by for the fast experts; 0 for columns that are not known yet."""
         C = self.columns.T
-        square = C[Column.SQUARES] / np.maximum(C[Column.COUNT], 1) + C[Column.SPREAD] / np.maximum(C[Column.PAIRS], 1)
+        between, within = C[Column.SQUARES] / np.maximum(C[Column.COUNT], 1), C[Column.SPREAD] / np.maximum(C[Column.PAIRS], 1)
+        square = np.where(C[Column.PAIRS] > 0, within, between)
         return np.asarray(np.maximum(np.sqrt(square), 1e-9 * np.abs(C[Column.MEAN])))
 
     def regression_weights(self) -> NDArray[np.float64]:
@@ -238,7 +239,7 @@ def check_blend(arrays: dict[str, NDArray[Any]]) -> BlendState:
     slow = check_state(arrays)
     require_arrays(arrays, ARRAYS)
     width, experts = slow.weights.shape
-    used = arrays["groups"].shape[0]
+    used = arrays["groups"].shape[0] if arrays["groups"].ndim == 2 else -1
     shapes = {
         "fast_weights": (width, experts), "fast_experts": slow.experts.shape, "fast_totals": slow.totals.shape,
         "mix": (len(Mixed), 2), "behind": (experts,), "columns": (width, len(Column)), "groups": (used, len(Group)),
@@ -259,7 +260,7 @@ def check_blend(arrays: dict[str, NDArray[Any]]) -> BlendState:
     check_state(parts)
     base._require(own["fast_totals"][Total.LONGEST] >= 1.0, "fast_totals", "LONGEST")
     base._require(bool((np.abs(own["mix"]) <= 1e60).all()), "mix", "numbers that are too large")
-    base._require(bool((own["mix"][[Mixed.SQUARES, Mixed.FLOORS]] >= 0).all()), "mix", "negative sums")
+    base._require(bool((own["mix"][[Mixed.SQUARES, Mixed.TAIL, Mixed.FLOORS, Mixed.EARNED2]] >= 0).all()), "mix", "negative sums")
     base._require(bool((np.abs(own["behind"]) <= 1e100).all()), "behind", "numbers that are too large")
     _check_columns(own["columns"], used)
     _check_groups(own)

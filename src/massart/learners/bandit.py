@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError, shown
-from massart.kernels.blend_state import check_blend, new_blend
+from massart.kernels.blend_state import BlendState, check_blend, new_blend
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.ranking_door import CheckedRound, check_round
 from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
 from massart.learners.choice import Choice, Contexts, Played, Signer, begin_epoch
-from massart.learners.lift import LiftCertificate, certify_lift
+from massart.learners.lift import LiftCertificate, certify_blend, certify_lift
 from massart.learners.locking import Guarded
 from massart.learners.pending import Pending
 from massart.options import MOST_CHOICES, BanditOptions, check_reward, strict_number
@@ -224,13 +224,15 @@ class MonotoneBandit(Guarded):
             return self._state.score_weights()
 
     def certificate(self, confidence: float = 0.95) -> LiftCertificate:
-        """The lift over a random arm guaranteed by Theorem 17 of docs/theory.md for the rounds learned, and that seen.
+        """The lift over a random arm guaranteed by docs/theory.md for the rounds learned, and that seen.
 
-        Only with both gap and margin known: there is no theorem otherwise.
+        By Theorem 17 with both gap and margin known, by Theorem 19 with neither; with one of them there is no theorem.
         """
         confidence = strict_number("confidence", confidence, 1e-300, 1.0, "give a number between 0 and 1")
         with self._lock:
             state = self._state
+            if isinstance(state, BlendState):
+                return certify_blend(state, list(self._pending), confidence)
             return certify_lift(state.how, state.experts, state.totals, list(self._pending), confidence)
 
     def reseed(self, random_state: int | None = None) -> None:

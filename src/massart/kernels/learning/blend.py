@@ -46,7 +46,7 @@ class Mixed(IntEnum):
 
     LEAD = 0  # D
     SQUARES = 1  # V
-    LOWERED = 2  # sum of (eta_n - eta_{n+1}) V_n
+    LOWERED = 2  # sum of F_n(eta_{n+1}) - F_n(eta_n), at most (eta_n - eta_{n+1}) V_n each
     TAIL = 3  # sum of sigma eta delta^2 where eta delta < -1/2
     LATE = 4  # sum of (sigma' - sigma) delta, sigma' the share when the reward came
     FLOORS = 5  # sum of phi (1 - sigma)
@@ -77,6 +77,15 @@ def portion(pi: float, lead: float, squares: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
+def potential(pi: float, eta: float, lead: float, squares: float) -> float:
+    """F(eta) = ln(1 - pi + pi exp(eta D - eta^2 V)) / eta."""
+    x = eta * (lead - eta * squares)
+    if x > 0.0:
+        return (x + log(pi + (1.0 - pi) * exp(-x))) / eta
+    return log(1.0 - pi + pi * exp(x)) / eta
+
+
+@njit(cache=True, error_model="numpy")
 def note(mix: Floats, c: int, pi: float, delta: float, sigma: float, phi: float) -> None:
     """Count a round whose share was sigma when it was played."""
     lead, squares = mix[Mixed.LEAD, c], mix[Mixed.SQUARES, c]
@@ -86,7 +95,8 @@ def note(mix: Floats, c: int, pi: float, delta: float, sigma: float, phi: float)
         mix[Mixed.TAIL, c] += now * eta * delta * delta
     mix[Mixed.LEAD, c] += delta
     mix[Mixed.SQUARES, c] += delta * delta
-    mix[Mixed.LOWERED, c] += (eta - rate(pi, mix[Mixed.SQUARES, c])) * mix[Mixed.SQUARES, c]
+    lead, squares = mix[Mixed.LEAD, c], mix[Mixed.SQUARES, c]
+    mix[Mixed.LOWERED, c] += potential(pi, rate(pi, squares), lead, squares) - potential(pi, eta, lead, squares)
     mix[Mixed.FLOORS, c] += phi * (1.0 - sigma)
 
 

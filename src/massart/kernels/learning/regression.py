@@ -34,6 +34,7 @@ FULL = 64  # columns of a group with a full covariance
 MOST_POOL = 1 << 22  # numbers in the pool; groups that do not fit have a diagonal covariance
 BETWEEN, WITHIN, OPTIMISM, CLIP = 0.2, 0.5, 0.3, 6.0
 CONSTANT = 0.5  # variance of the constant at first
+NOISE, FAR = 1e-12, 10.0
 NOTHING, DIRTY = 0, 1  # what `join` found
 
 
@@ -162,8 +163,8 @@ def scale(rows: Csr, columns: Floats, scaled: Floats) -> None:
         scaled[p] = 0.0
         count = columns[j, Column.COUNT]
         if data[p] != 0.0 and count > 0.0:
-            square = columns[j, Column.SQUARES] / count + columns[j, Column.SPREAD] / max(1.0, columns[j, Column.PAIRS])
-            mean = columns[j, Column.MEAN]
+            pairs, mean = columns[j, Column.PAIRS], columns[j, Column.MEAN]
+            square = columns[j, Column.SPREAD] / pairs if pairs > 0.0 else columns[j, Column.SQUARES] / count
             unit = max(sqrt(square), 1e-9 * abs(mean))
             scaled[p] = _clipped(data[p] / unit) if unit > 1e-100 else 0.0
 
@@ -171,6 +172,12 @@ def scale(rows: Csr, columns: Floats, scaled: Floats) -> None:
 @njit(cache=True, error_model="numpy", inline="always")
 def _clipped(x: float) -> float:
     return min(CLIP, max(-CLIP, x))
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _bounded(predicted: float) -> float:
+    """A prediction as far out as steps may be made from, so that weights stay finite."""
+    return min(FAR, max(-FAR, predicted))
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -423,8 +430,11 @@ def _learn_full(
         u[place] = _over(mean[place] - columns[j, Column.MEAN], columns[j, Column.SQUARES], columns[j, Column.COUNT])
     u[m] = 1.0
     _times(P, n, 0, used, u, 0, n, v)
-    size = 1.0 + max(0.0, _dot(u, v))
-    error = (y - _dot(u, w)) / size
+    square = max(0.0, _dot(u, v))
+    size, error = 1.0 + square, (y - _bounded(_dot(u, w))) / (1.0 + square)
+    for i in range(n):
+        if v[i] * v[i] > (P[i * n + i] + NOISE) * (square + NOISE) * (1.0 + 1e-6):
+            return  # no covariance has this: rounding, or somebody else's numbers, and steps from it might grow
     for i in range(n):
         w[i] += error * v[i]
     scale = 1.0 / sqrt(size)
@@ -486,7 +496,7 @@ def _learn_diagonal(
         size += columns[j, Column.VARIANCE] * mean[place] * mean[place]
         size += columns[j, Column.OWN_VARIANCE] * own[place] * own[place]
         predicted += columns[j, Column.WEIGHT] * mean[place] + columns[j, Column.OWN] * own[place]
-    error = (y - predicted) / size
+    error = (y - _bounded(predicted)) / size
     for place in range(seen):
         j = used[place]
         pu, pz = columns[j, Column.VARIANCE] * mean[place], columns[j, Column.OWN_VARIANCE] * own[place]
