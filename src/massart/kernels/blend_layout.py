@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.kernels.learning.regression import BETWEEN, CONSTANT, FULL, MOST_POOL, WITHIN, Column, Group
+from massart.kernels.learning.regression import (
+    BETWEEN,
+    CONSTANT,
+    FULL,
+    MOST_POOL,
+    WITHIN,
+    Column,
+    Group,
+    lead,
+    side,
+)
 
 __all__ = ["lay_out", "resolve"]
 
@@ -43,15 +53,15 @@ def lay_out(columns: Any, groups: Any, members: Any, pool: Any) -> tuple[NDArray
         own = order[ends[g] : ends[g + 1]]
         m = own.size
         groups[g, Group.SIZE] = m
-        n = 2 * m + 1 if groups[g, Group.PAIRED] else m + 1
+        n, ahead = side(m, bool(groups[g, Group.PAIRED])), lead(m)
         if groups[g, Group.DIAGONAL] or m > FULL or start + n + n * n > MOST_POOL:
             groups[g, Group.DIAGONAL] = 1.0
             for piece in pieces.get(g, ()):
                 _become_diagonal(columns, groups[g], old[piece])
             continue
         w, P = np.zeros(n), np.zeros((n, n))
-        variances = np.full(n, 1.0 / (WITHIN * m))
-        variances[:m], variances[m] = 1.0 / (BETWEEN * m), CONSTANT
+        variances = np.zeros(n)
+        variances[:m], variances[m], variances[ahead : ahead + m] = 1.0 / (BETWEEN * m), CONSTANT, 1.0 / (WITHIN * m)
         np.fill_diagonal(P, variances)
         for number, piece in enumerate(pieces.get(g, ())):
             _move(old[piece], own, w, P, number == 0)
@@ -65,9 +75,11 @@ def lay_out(columns: Any, groups: Any, members: Any, pool: Any) -> tuple[NDArray
 
 
 def _taken(group: Any, members: Any, pool: Any) -> tuple[Any, Any, Any]:
+    """Members, w and P of a group, without the zeros that fill them up."""
     m, n, start, first = (int(group[name]) for name in (Group.LAID, Group.SIDE, Group.START, Group.FIRST))
-    w = pool[start : start + n]
-    return members[first : first + m], w, pool[start + n : start + n + n * n].reshape(n, n)
+    kept = np.concatenate([np.arange(m + 1), np.arange(lead(m), lead(m) + m) if n > lead(m) else np.empty(0, np.int64)])
+    w, P = pool[start : start + n], pool[start + n : start + n + n * n].reshape(n, n)
+    return members[first : first + m], w[kept], P[np.ix_(kept, kept)]
 
 
 def _move(old: tuple[Any, Any, Any], own: Any, w: Any, P: Any, constant: bool) -> None:
@@ -75,7 +87,7 @@ def _move(old: tuple[Any, Any, Any], own: Any, w: Any, P: Any, constant: bool) -
     listed, weights, covariance = old
     before, m = listed.size, own.size
     places = np.searchsorted(own, listed)
-    to = np.concatenate([places, [m], places + m + 1])[: weights.size]
+    to = np.concatenate([places, [m], places + lead(m)])[: weights.size]
     shrink = np.full(weights.size, np.sqrt(before / m))
     shrink[before] = 1.0
     kept = np.ones(weights.size, bool)

@@ -185,8 +185,9 @@ class BlendState(RankingState):
             m, n, start, first = (int(group[name]) for name in (Group.LAID, Group.SIDE, Group.START, Group.FIRST))
             own = self.members[first : first + m]
             if n:
-                w[own] = self.pool[start + m + 1 : start + n] if n > m + 1 else self.pool[start : start + m]
-                if n > m + 1:
+                ahead = regression.lead(m) if n > regression.lead(m) else 0
+                w[own] = self.pool[start + ahead : start + ahead + m]
+                if ahead:
                     unit[own] = spread[own]
             elif group[Group.DIAGONAL] and not group[Group.PAIRED]:
                 own = np.flatnonzero(found[C[Column.GROUP].astype(np.int64)] == g)
@@ -301,8 +302,8 @@ def _check_groups(own: dict[str, NDArray[Any]]) -> None:
             base._require(n == 0, "groups", "SIDE")
             continue
         listed = members[first : first + m] if first + m <= members.size else members[:0]
-        base._require(listed.size == m and 0 < m <= regression.FULL and n in (m + 1, 2 * m + 1), "groups", "LAID")
-        base._require(n > m + 1 or not groups[g, Group.PAIRED], "groups", "PAIRED")
+        base._require(listed.size == m and 0 < m <= regression.FULL, "groups", "LAID")
+        base._require(n == regression.side(m, bool(groups[g, Group.PAIRED])), "groups", "SIDE")
         base._require(start + n + n * n <= pool.size, "groups", "START")
         inside = bool(((listed >= 0) & (listed < columns.shape[0])).all())
         base._require(inside and bool((home[listed] == g).all()), "members", "columns of another group")

@@ -18,7 +18,7 @@ columns in the group (the entries of a row, if P is diagonal), and 1 / 2 for the
 
     columns   float64 (d, len(Column))       groups    float64 (groups, len(Group)), from row 1 on; [0, 0] is the first row not used
     members   int64, the columns of groups with a full covariance, in the order of their places
-    pool      float64, for each of these groups w (n,) and P (n, n), n = 2 m + 1, or m + 1 if no round had two of its rows
+    pool      float64, for each of these groups w (n,) and P (n, n), n = `side`: no x - xbar if no round had two of its rows
 """
 
 from enum import IntEnum
@@ -29,13 +29,15 @@ import numpy as np
 
 from massart.kernels.compiling import Csr, Floats, Integers, njit
 from massart.kernels.learning.ranking import _place
+from massart.kernels.learning.simd import LANES, add_products, load, no_sums, spread, store, total
 
-FULL = 64  # columns of a group with a full covariance
+FULL = 128  # columns of a group with a full covariance
 MOST_POOL = 1 << 22  # numbers in the pool; groups that do not fit have a diagonal covariance
 BETWEEN, WITHIN, OPTIMISM, CLIP = 0.2, 0.5, 0.3, 6.0
 CONSTANT = 0.5  # variance of the constant at first
 NOISE, FAR = 1e-12, 10.0
 NOTHING, DIRTY = 0, 1  # what `join` found
+_STEP = np.uint64(LANES)
 
 
 class Column(IntEnum):
@@ -155,18 +157,31 @@ def join(rows: Csr, k: int, columns: Floats, groups: Floats, used: int) -> Any:
 
 @njit(cache=True, error_model="numpy")
 def scale(rows: Csr, columns: Floats, scaled: Floats) -> None:
-    """The rows in units of their columns' standard deviations, clipped; the columns of 0 that are not known yet."""
+    """The rows in units of their columns' standard deviations, within rounds if known, clipped; 0 where not known."""
     data, indices, indptr = rows
-    d = np.uint64(indices.size)
-    for p in range(data.size):
-        j = indices[np.uint64(p) % d] if indptr.size == 0 else indices[p]
-        scaled[p] = 0.0
-        count = columns[j, Column.COUNT]
-        if data[p] != 0.0 and count > 0.0:
-            pairs, mean = columns[j, Column.PAIRS], columns[j, Column.MEAN]
-            square = columns[j, Column.SPREAD] / pairs if pairs > 0.0 else columns[j, Column.SQUARES] / count
-            unit = max(sqrt(square), 1e-9 * abs(mean))
-            scaled[p] = _clipped(data[p] / unit) if unit > 1e-100 else 0.0
+    if indptr.size == 0:
+        d = indices.size
+        inverse = np.empty(d)
+        for j in range(d):
+            inverse[j] = _inverse(columns, j)
+        for start in range(0, data.size, d):
+            own, row = data[start : start + d], scaled[start : start + d]
+            for j in range(d):
+                row[j] = _clipped(own[j] * inverse[j])
+    else:
+        for p in range(data.size):
+            scaled[p] = _clipped(data[p] * _inverse(columns, indices[p]))
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _inverse(columns: Floats, j: int) -> float:
+    """One over the unit of a column for the fast experts; 0 if there is none yet."""
+    count, pairs = columns[j, Column.COUNT], columns[j, Column.PAIRS]
+    if count == 0.0:
+        return 0.0
+    square = columns[j, Column.SPREAD] / pairs if pairs > 0.0 else columns[j, Column.SQUARES] / count
+    unit = max(sqrt(square), 1e-9 * abs(columns[j, Column.MEAN]))
+    return 1.0 / unit if unit > 1e-100 else 0.0
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -181,52 +196,73 @@ def _bounded(predicted: float) -> float:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
+def _unit(squares: float, count: float) -> float:
+    """One over the root of a mean square; 0 if that is 0."""
+    return 1.0 / sqrt(squares / count) if squares > 1e-200 and count > 0.0 else 0.0
+
+
+@njit(cache=True, error_model="numpy", inline="always")
 def _over(x: float, squares: float, count: float) -> float:
     """x in units of the root of a mean square, clipped; 0 if that is 0."""
-    return _clipped(x / sqrt(squares / count)) if squares > 1e-200 and count > 0.0 else 0.0
+    return _clipped(x * _unit(squares, count))
 
 
 @njit(cache=True, error_model="numpy")
-def _gather(rows: Csr, i: int, columns: Floats, g: int, groups: Floats, sign: float, x: Floats) -> None:
-    """Add sign * x_i to x, by place; entries of other groups are left out."""
-    data, indices, _ = rows
-    start, stop, shift = _place(rows, i)
-    for p in range(start, stop):
-        if data[p] != 0.0:
-            j = indices[p - shift]
-            own = np.int64(columns[j, Column.GROUP])
-            if own > 0 and root(groups, own) == g:
-                x[np.int64(columns[j, Column.PLACE])] += sign * data[p]
+def _gather(rows: Csr, i: int, columns: Floats, g: int, groups: Floats, own: Integers, x: Floats) -> None:
+    """x_i by place, (m,); `own` are the members of its group g, entries of other groups are left out."""
+    data, indices, indptr = rows
+    if indptr.size == 0:
+        row = data[i * indices.size : (i + 1) * indices.size]
+        for place in range(x.size):
+            x[place] = row[own[place]]
+        return
+    x[:] = 0.0
+    for p in range(indptr[i], indptr[i + 1]):
+        j = indices[p]
+        home = np.int64(columns[j, Column.GROUP])
+        if home > 0 and root(groups, home) == g:
+            x[np.int64(columns[j, Column.PLACE])] = data[p]
 
 
-@njit(cache=True, error_model="numpy")
-def _times(P: Floats, n: int, first: int, size: int, u: Floats, low: int, high: int, out: Floats) -> float:
-    """out[low:high] = sum_j P[j, low:high] u[j - first], j from first on, size of them; P flat with rows of n."""
-    for i in range(low, high):
-        out[i] = 0.0
-    for j in range(size):
-        a = u[j]
-        if a != 0.0:
-            row = P[(first + j) * n + low : (first + j) * n + high]
-            part = out[low:high]
-            for i in range(row.size):
-                part[i] += a * row[i]
-    return 0.0
+def lead(m: int) -> int:
+    """Entries of u for xbar and the constant, of m columns: filled up with zeros, so that vectors have no rest.
+
+    >>> lead(7), lead(8)
+    (8, 16)
+    """
+    return (m + LANES) // LANES * LANES
 
 
-@njit(cache=True, error_model="numpy")
-def _dot(a: Floats, b: Floats) -> float:
-    """Four running sums, so that one addition need not wait for the other."""
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    whole = a.size - a.size % 4
-    for i in range(0, whole, 4):
-        s0 += a[i] * b[i]
-        s1 += a[i + 1] * b[i + 1]
-        s2 += a[i + 2] * b[i + 2]
-        s3 += a[i + 3] * b[i + 3]
-    for i in range(whole, a.size):
-        s0 += a[i] * b[i]
-    return (s0 + s1) + (s2 + s3)
+def side(m: int, paired: bool) -> int:
+    """Entries of u, with those for x - xbar if two rows of the group were in one round.
+
+    >>> side(8, paired=False), side(8, paired=True)
+    (16, 24)
+    """
+    return lead(m) + ((m + LANES - 1) // LANES * LANES if paired else 0)
+
+
+_lead = njit(cache=True, error_model="numpy")(lead)
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _times(P: Floats, n: np.uint64, begin: np.uint64, size: np.uint64, u: Floats, first: np.uint64, out: Floats) -> None:
+    """out[first:n] = sum_j P[begin + j, first:n] u[j] over j < size; P has rows of n, all numbers are multiples of 8."""
+    for i in range(first, n, _STEP):
+        sums, place = no_sums(), begin * n + i
+        for j in range(size):
+            sums = add_products(sums, spread(u[j]), load(P, place))
+            place += n
+        store(out, i, sums)
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _dot(a: Floats, first: np.uint64, b: Floats) -> float:
+    """a[first:].b, for as many numbers as b has, a multiple of 8."""
+    sums = no_sums()
+    for i in range(np.uint64(0), np.uint64(b.size), _STEP):
+        sums = add_products(sums, load(a, first + i), load(b, i))
+    return total(sums)
 
 
 @njit(cache=True, error_model="numpy")
@@ -278,34 +314,40 @@ def _predict_full(
     means: Floats, widths: Floats,
 ) -> None:  # fmt: skip
     m, start = np.int64(groups[g, Group.LAID]), np.int64(groups[g, Group.START])
-    own = members[np.int64(groups[g, Group.FIRST]) :]
-    n = np.int64(groups[g, Group.SIDE])
-    paired = n > m + 1
+    first = np.int64(groups[g, Group.FIRST])
+    own = members[first : first + m]
+    n, ahead = np.int64(groups[g, Group.SIDE]), _lead(m)
+    paired = n > ahead and arms.size > 1
     w, P = pool[start : start + n], pool[start + n : start + n + n * n]
-    mean, c, h, z = np.zeros(m), np.empty(m + 1), np.empty(n), np.empty(m)
+    mean, c, out, units = np.zeros(m), np.zeros(ahead), np.empty(n), np.empty(m)
+    X = np.zeros((arms.size, (m + LANES - 1) // LANES * LANES))
     for i in range(arms.size):
-        _gather(rows, arms[i], columns, g, groups, 1.0 / arms.size, mean)
+        x = X[i, :m]
+        _gather(rows, arms[i], columns, g, groups, own, x)
+        for place in range(m):
+            mean[place] += x[place]
     for place in range(m):
         j = own[place]
+        mean[place] /= arms.size
         c[place] = _over(mean[place] - columns[j, Column.MEAN], columns[j, Column.SQUARES], columns[j, Column.COUNT])
+        units[place] = _unit(columns[j, Column.SPREAD], columns[j, Column.PAIRS])
     c[m] = 1.0
-    _times(P, n, 0, m + 1, c, 0, n, h)
-    base, square = _dot(w[: m + 1], c), _dot(h[: m + 1], c)
-    out = np.empty(n)
+    many, zero, behind = np.uint64(n), np.uint64(0), np.uint64(ahead)
+    _times(P, many, zero, behind, c, zero, out)
+    base, square = _dot(w, zero, c), _dot(out, zero, c)
+    if not paired:
+        for i in range(arms.size):
+            means[arms[i]], widths[arms[i]] = base, sqrt(max(0.0, square))
+        return
+    own_part = np.empty(n)
     for i in range(arms.size):
-        arm = arms[i]
-        means[arm], widths[arm] = base, square
-        if arms.size > 1 and paired:
-            for place in range(m):
-                z[place] = -mean[place]
-            _gather(rows, arm, columns, g, groups, 1.0, z)
-            for place in range(m):
-                j = own[place]
-                z[place] = _over(z[place], columns[j, Column.SPREAD], columns[j, Column.PAIRS])
-            _times(P, n, m + 1, m, z, m + 1, n, out)
-            means[arm] += _dot(w[m + 1 :], z)
-            widths[arm] += 2.0 * _dot(h[m + 1 :], z) + _dot(out[m + 1 :], z)
-        widths[arm] = sqrt(max(0.0, widths[arm]))
+        arm, z = arms[i], X[i]
+        for place in range(m):
+            z[place] = _clipped((z[place] - mean[place]) * units[place])
+        _times(P, many, behind, many - behind, z, behind, own_part)
+        means[arm] = base + _dot(w, behind, z)
+        wide = square + 2.0 * _dot(out, behind, z) + _dot(own_part, behind, z)
+        widths[arm] = sqrt(max(0.0, wide))
 
 
 @njit(cache=True, error_model="numpy")
@@ -353,30 +395,39 @@ def _predict_diagonal(
 
 @njit(cache=True, error_model="numpy")
 def _note_full(
-    rows: Csr, arms: Integers, columns: Floats, groups: Floats, members: Integers, g: int, mean: Floats, x: Floats
-) -> None:
-    """Count the rows of a group in what is known of its columns; `mean` becomes xbar."""
-    m = np.int64(groups[g, Group.LAID])
-    own = members[np.int64(groups[g, Group.FIRST]) :]
+    rows: Csr, arms: Integers, arm: int, columns: Floats, groups: Floats, members: Integers, g: int, mean: Floats,
+    z: Floats,
+) -> None:  # fmt: skip
+    """Count the rows of a group in what is known of its columns; `mean` becomes xbar, `z` the row of `arm` less xbar."""
+    m, first = np.int64(groups[g, Group.LAID]), np.int64(groups[g, Group.FIRST])
+    own = members[first : first + m]
+    X, spread = np.empty((arms.size, m)), np.zeros(m)
     for place in range(m):
         mean[place] = 0.0
     for i in range(arms.size):
-        _gather(rows, arms[i], columns, g, groups, 1.0 / arms.size, mean)
+        x = X[i]
+        _gather(rows, arms[i], columns, g, groups, own, x)
+        for place in range(m):
+            mean[place] += x[place]
+    for place in range(m):
+        mean[place] /= arms.size
+    for i in range(arms.size):
+        x = X[i]
+        for place in range(m):
+            x[place] -= mean[place]
+            spread[place] += x[place] * x[place]
+        if arms[i] == arm:
+            for place in range(m):
+                z[place] = x[place]
     for place in range(m):
         j = own[place]
         columns[j, Column.COUNT] += 1.0
         away = mean[place] - columns[j, Column.MEAN]
         columns[j, Column.MEAN] += away / columns[j, Column.COUNT]
         columns[j, Column.SQUARES] += away * (mean[place] - columns[j, Column.MEAN])
-    if arms.size > 1:
-        for place in range(m):
-            columns[own[place], Column.PAIRS] += 1.0
-        for i in range(arms.size):
-            for place in range(m):
-                x[place] = -mean[place]
-            _gather(rows, arms[i], columns, g, groups, 1.0, x)
-            for place in range(m):
-                columns[own[place], Column.SPREAD] += x[place] * x[place] / (arms.size - 1.0)
+        if arms.size > 1:
+            columns[j, Column.PAIRS] += 1.0
+            columns[j, Column.SPREAD] += spread[place] / (arms.size - 1.0)
 
 
 @njit(cache=True, error_model="numpy")
@@ -387,7 +438,7 @@ def learn(
     """One lesson: arm `arm` had the reward y. What is known of the columns is brought up to date first."""
     first, after = _lists(home, groups.shape[0])
     own = np.empty(k, np.int64)
-    mean, x = np.empty(FULL), np.empty(FULL)
+    mean, z = np.empty(FULL), np.empty(FULL)
     for i in range(k):
         g = home[i]
         if g == 0 or first[g] != i:
@@ -397,41 +448,37 @@ def learn(
         if diagonal:
             _note_diagonal(rows, own[:count], columns)
         else:
-            _note_full(rows, own[:count], columns, groups, members, g, mean, x)
+            _note_full(rows, own[:count], arm, columns, groups, members, g, mean, z)
         if g == home[arm]:
             if diagonal:
                 _learn_diagonal(rows, own[:count], arm, y, columns, groups, g, scratch)
             else:
-                _learn_full(rows, arm, y, count, columns, groups, members, pool, g, mean)
+                _learn_full(y, count, columns, groups, members, pool, g, mean, z)
 
 
 @njit(cache=True, error_model="numpy")
 def _learn_full(
-    rows: Csr, arm: int, y: float, count: int, columns: Floats, groups: Floats, members: Integers, pool: Floats, g: int,
-    mean: Floats,
+    y: float, count: int, columns: Floats, groups: Floats, members: Integers, pool: Floats, g: int, mean: Floats,
+    within: Floats,
 ) -> None:  # fmt: skip
     m, start = np.int64(groups[g, Group.LAID]), np.int64(groups[g, Group.START])
     own = members[np.int64(groups[g, Group.FIRST]) :]
-    n = np.int64(groups[g, Group.SIDE])
-    paired = n > m + 1
+    n, ahead = np.int64(groups[g, Group.SIDE]), _lead(m)
     w, P = pool[start : start + n], pool[start + n : start + n + n * n]
-    used = n if paired and count > 1 else m + 1  # u is 0 beyond it
+    used = n if n > ahead and count > 1 else ahead  # u is 0 beyond it
     u, v = np.zeros(n), np.empty(n)
-    if used > m + 1:
-        z = u[m + 1 :]
-        for place in range(m):
-            z[place] = -mean[place]
-        _gather(rows, arm, columns, g, groups, 1.0, z)
+    if used > ahead:
         for place in range(m):
             j = own[place]
-            z[place] = _over(z[place], columns[j, Column.SPREAD], columns[j, Column.PAIRS])
+            u[ahead + place] = _over(within[place], columns[j, Column.SPREAD], columns[j, Column.PAIRS])
     for place in range(m):
         j = own[place]
         u[place] = _over(mean[place] - columns[j, Column.MEAN], columns[j, Column.SQUARES], columns[j, Column.COUNT])
     u[m] = 1.0
-    _times(P, n, 0, used, u, 0, n, v)
-    square = max(0.0, _dot(u, v))
-    size, error = 1.0 + square, (y - _bounded(_dot(u, w))) / (1.0 + square)
+    many, zero = np.uint64(n), np.uint64(0)
+    _times(P, many, zero, np.uint64(used), u, zero, v)
+    square = max(0.0, _dot(u, zero, v))
+    size, error = 1.0 + square, (y - _bounded(_dot(u, zero, w))) / (1.0 + square)
     for i in range(n):
         if v[i] * v[i] > (P[i * n + i] + NOISE) * (square + NOISE) * (1.0 + 1e-6):
             return  # no covariance has this: rounding, or somebody else's numbers, and steps from it might grow
@@ -440,12 +487,13 @@ def _learn_full(
     scale = 1.0 / sqrt(size)
     for i in range(n):
         v[i] *= scale
-    for i in range(n):
-        a = v[i]
-        if a != 0.0:
-            row = P[i * n : i * n + n]
-            for j in range(n):
-                row[j] -= a * v[j]
+    row = zero
+    for i in range(many):
+        if v[i] != 0.0:
+            factor = spread(-v[i])
+            for j in range(zero, many, _STEP):
+                store(P, row + j, add_products(load(P, row + j), factor, load(v, j)))
+        row += many
 
 
 @njit(cache=True, error_model="numpy")
