@@ -57,7 +57,9 @@ class Prod:
         return 1 / (1 + (1 - self.prior) / self.prior * np.exp(-x))
 
     def potential(self, rate):
-        return np.logaddexp(np.log1p(-self.prior), np.log(self.prior) + rate * self.lead - rate**2 * self.squares) / rate
+        return (
+            np.logaddexp(np.log1p(-self.prior), np.log(self.prior) + rate * self.lead - rate**2 * self.squares) / rate
+        )
 
     def add(self, delta):
         rate, share = self.rate, self.share

@@ -28,7 +28,10 @@ def items(count, seed=0, scale=1.0):
     for _ in range(count):
         level = rng.normal()
         X = rng.normal(size=(int(rng.integers(2, 6)), D)) + level * np.eye(D)[0]
-        yield X * scale, (rng.random(len(X)) < 0.5 - 0.3 * np.tanh(level) + 0.2 * np.tanh(X[:, 0] - level)).astype(float)
+        yield (
+            X * scale,
+            (rng.random(len(X)) < 0.5 - 0.3 * np.tanh(level) + 0.2 * np.tanh(X[:, 0] - level)).astype(float),
+        )
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
@@ -89,7 +92,9 @@ def test_the_price_theorem_on_every_path(prior, seed):
         bound = 0.0
         for delta in deltas:
             rate = prod.rate
-            assert blend.portion(prior, mix[Mixed.LEAD, 0], mix[Mixed.SQUARES, 0]) == pytest.approx(prod.share, rel=1e-6)
+            assert blend.portion(prior, mix[Mixed.LEAD, 0], mix[Mixed.SQUARES, 0]) == pytest.approx(
+                prod.share, rel=1e-6
+            )
             blend.note(mix, 0, prior, delta, prod.share, 0.1)
             prod.add(delta)
             bound += (rate - prod.rate) * prod.squares

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from bandit_cases import KINDS, D, assert_same, in_ball, make, rounds, simpson, state, trained
 from forged_choices import resigned
-from scipy.stats import chi2, poisson, norm
+from scipy.stats import chi2, norm, poisson
 
 from massart import theory
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
@@ -40,7 +40,9 @@ def test_choices_come_with_the_probabilities_that_are_played(kind, masked):
     assert choice.probability == p[choice.arm]
     assert (counts[p == 0] == 0).all()
     often = 8_000 * p > 5  # all but those of the default, whose other arms count as one
-    cells = [(counts[i], 8_000 * p[i]) for i in np.flatnonzero(often)] + [(counts[~often].sum(), 8_000 * p[~often].sum())]
+    cells = [(counts[i], 8_000 * p[i]) for i in np.flatnonzero(often)] + [
+        (counts[~often].sum(), 8_000 * p[~often].sum())
+    ]
     assert cells[-1][0] <= poisson.ppf(1 - 1e-6, max(cells[-1][1], 1e-9))
     statistic = sum((seen - expected) ** 2 / expected for seen, expected in cells if expected > 5)
     assert statistic <= chi2.ppf(1 - 1e-6, len(cells) - 1)

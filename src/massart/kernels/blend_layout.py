@@ -1,4 +1,4 @@
-"""Groups of columns: where their regressions lie in memory (kernels/learning/regression.py has the names).
+"""Groups of columns: where their regressions lie in memory (kernels/learning/column_groups.py has the names).
 
 `lay_out` moves what was learned when groups have grown, have become one, or are too large for a full covariance. A
 regression is only rewritten, not changed, but for two things: the variances of a group that grows become smaller with
@@ -10,17 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.kernels.learning.regression import (
-    BETWEEN,
-    CONSTANT,
-    FULL,
-    MOST_POOL,
-    WITHIN,
-    Column,
-    Group,
-    lead,
-    side,
-)
+from massart.kernels.learning.column_groups import BETWEEN, CONSTANT, FULL, WITHIN, Column, Group
+from massart.kernels.learning.regression import MOST_POOL, lead, side
 
 __all__ = ["lay_out", "resolve"]
 

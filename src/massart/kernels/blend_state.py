@@ -25,8 +25,8 @@ from massart.kernels.blend_layout import lay_out, resolve
 from massart.kernels.learning import blend, regression
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.learning.blend import Mixed
+from massart.kernels.learning.column_groups import FULL, NOTHING, Column, Group, join
 from massart.kernels.learning.ranking import Expert, Setting, Total
-from massart.kernels.learning.regression import Column, Group
 from massart.kernels.ranking_door import CheckedArms, CheckedRound, make_round
 from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
 
@@ -115,7 +115,7 @@ class BlendState(RankingState):
         self._learn(made.arms.rows, made.arms.count, reward, made.block)
 
     def _learn(self, rows: Any, count: int, reward: float, block: NDArray[np.float64]) -> None:
-        if self._join(rows, count) != regression.NOTHING:
+        if self._join(rows, count) != NOTHING:
             self.members, self.pool = lay_out(self.columns, self.groups, self.members, self.pool)
         blend.absorb(
             rows, reward, count, self.how, self._slow(), self._fast(), self.mix, self.behind, self._model(),
@@ -126,7 +126,7 @@ class BlendState(RankingState):
         used = int(self.groups[0, 0])
         if used + count > self.groups.shape[0]:
             self.groups = _taller(self.groups, 2 * (used + count))
-        used, dirty = regression.join(rows, count, self.columns, self.groups, used)
+        used, dirty = join(rows, count, self.columns, self.groups, used)
         self.groups[0, 0] = used
         return int(dirty)
 
@@ -156,7 +156,9 @@ class BlendState(RankingState):
 
     def score_weights(self) -> NDArray[np.float64]:
         """(d,) weights of a linear score of an arm: of the regression within a round, and of the experts, by share."""
-        sigma = [float(blend.portion(pi, *self.mix[[Mixed.LEAD, Mixed.SQUARES], c])) for c, pi in enumerate(blend.PRIORS)]
+        sigma = [
+            float(blend.portion(pi, *self.mix[[Mixed.LEAD, Mixed.SQUARES], c])) for c, pi in enumerate(blend.PRIORS)
+        ]
         shares = ((1 - sigma[0]) * (1 - sigma[1]), sigma[0] * (1 - sigma[1]), sigma[1])
         units = self.unit_sizes()
         fast = _experts_weights(self.fast_weights, self.fast_experts, self.fast_totals)
@@ -170,12 +172,15 @@ class BlendState(RankingState):
     def unit_sizes(self) -> NDArray[np.float64]:
         """(d,) what entries are divided by for the fast experts; 0 for columns that are not known yet."""
         C = self.columns.T
-        between, within = C[Column.SQUARES] / np.maximum(C[Column.COUNT], 1), C[Column.SPREAD] / np.maximum(C[Column.PAIRS], 1)
+        between, within = (
+            C[Column.SQUARES] / np.maximum(C[Column.COUNT], 1),
+            C[Column.SPREAD] / np.maximum(C[Column.PAIRS], 1),
+        )
         square = np.where(C[Column.PAIRS] > 0, within, between)
         return np.asarray(np.maximum(np.sqrt(square), 1e-9 * np.abs(C[Column.MEAN])))
 
     def regression_weights(self) -> NDArray[np.float64]:
-        """(d,) how the regression's prediction grows with the entries of one row, the others of the round as they are."""
+        """(d,) how the regression's prediction grows with the entries of one row, the others being as they are."""
         C = self.columns.T
         w, unit = C[Column.OWN].copy(), C[Column.SQUARES] / np.maximum(C[Column.COUNT], 1)
         spread = C[Column.SPREAD] / np.maximum(C[Column.PAIRS], 1)
@@ -261,7 +266,9 @@ def check_blend(arrays: dict[str, NDArray[Any]]) -> BlendState:
     check_state(parts)
     base._require(own["fast_totals"][Total.LONGEST] >= 1.0, "fast_totals", "LONGEST")
     base._require(bool((np.abs(own["mix"]) <= 1e60).all()), "mix", "numbers that are too large")
-    base._require(bool((own["mix"][[Mixed.SQUARES, Mixed.TAIL, Mixed.FLOORS, Mixed.EARNED2]] >= 0).all()), "mix", "negative sums")
+    base._require(
+        bool((own["mix"][[Mixed.SQUARES, Mixed.TAIL, Mixed.FLOORS, Mixed.EARNED2]] >= 0).all()), "mix", "negative sums"
+    )
     base._require(bool((np.abs(own["behind"]) <= 1e100).all()), "behind", "numbers that are too large")
     _check_columns(own["columns"], used)
     _check_groups(own)
@@ -302,7 +309,7 @@ def _check_groups(own: dict[str, NDArray[Any]]) -> None:
             base._require(n == 0, "groups", "SIDE")
             continue
         listed = members[first : first + m] if first + m <= members.size else members[:0]
-        base._require(listed.size == m and 0 < m <= regression.FULL, "groups", "LAID")
+        base._require(listed.size == m and 0 < m <= FULL, "groups", "LAID")
         base._require(n == regression.side(m, bool(groups[g, Group.PAIRED])), "groups", "SIDE")
         base._require(start + n + n * n <= pool.size, "groups", "START")
         inside = bool(((listed >= 0) & (listed < columns.shape[0])).all())

@@ -69,13 +69,8 @@ class LiftCertificate:
                 f"(confidence {self.confidence:g}, at any number of looks): the gap or the margin is smaller than "
                 "declared, or arms with equal contexts have unequal rewards"
             )
-        if self.assumed is not None and (self.guaranteed_lift is None or self.guaranteed_lift <= 0.0):
-            return f"{NOTHING}: after {self.rounds:,} rounds learning may still have cost more than {self._condition} brings"
-        if self.assumed is not None and self.guaranteed_lift is not None:
-            return (
-                f"{WITHIN}: an expected lift of at least {_whole(self.guaranteed_lift)} with {self._condition}, "
-                f"{_whole(self.observed_lift)} seen"
-            )
+        if self.assumed is not None:
+            return self._on_condition
         if self.guaranteed_lift is None and (self.gap is None or self.margin is None):
             return f"{NOTHING}: there is a theorem only for a bandit that knows both gap and margin"
         if self.guaranteed_lift is None:
@@ -88,9 +83,13 @@ class LiftCertificate:
         return seen if self.observed_lift >= self.guaranteed_lift else f"{seen}; the difference may be chance"
 
     @property
-    def _condition(self) -> str:
+    def _on_condition(self) -> str:
         gap, margin = self.assumed or (0.0, 0.0)
-        return f"a gap of {gap:g} and a margin of {margin:g} of the longest context"
+        condition = f"a gap of {gap:g} and a margin of {margin:g} of the longest context"
+        if self.guaranteed_lift is None or self.guaranteed_lift <= 0.0:
+            return f"{NOTHING}: after {self.rounds:,} rounds learning may still have cost more than {condition} brings"
+        least, seen = _whole(self.guaranteed_lift), _whole(self.observed_lift)
+        return f"{WITHIN}: an expected lift of at least {least} with {condition}, {seen} seen"
 
     def __str__(self) -> str:
         """Three lines for people; the last one is the sentence."""

@@ -1,6 +1,6 @@
 """The default bandit: a regression, fast and slow monotone experts, mixed by Prod with a default (docs/theory.md, 9.2).
 
-    a0     the arm that the regression of regression.py would play: the largest predicted reward + OPTIMISM * uncertainty
+    a0     the arm that regression.py would play: the largest predicted reward + OPTIMISM * its uncertainty
     qhat   its predicted rewards, clipped; rewards are in units of their range here, from 0 to 1
     B      four experts of ranking.py on scaled rows, taught (r - mean qhat) / max(p, CLIPPED): fast, nothing is proved
     U      the same four on the rows as they are, taught (r - b) / p: slow, with Theorem 11
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from massart.kernels.compiling import Csr, Flags, Floats, Integers, njit
-from massart.kernels.learning import ranking, regression
+from massart.kernels.learning import column_groups, ranking, regression
 from massart.kernels.learning.elementary import cbrt, coin, draw, exp, log
 from massart.kernels.learning.ranking import Expert, Setting, Total
 from massart.kernels.learning.ranking_rounds import ARM, BASE, HEAD, _note, _parts, _whole, block_size
@@ -65,13 +65,13 @@ def blend_size(arms: int, experts: int) -> int:
 
 @njit(cache=True, error_model="numpy", inline="always")
 def rate(pi: float, squares: float) -> float:
-    """eta of V."""
+    """Eta of V."""
     return sqrt(log(1.0 / pi) / (1.0 + squares))
 
 
 @njit(cache=True, error_model="numpy")
 def portion(pi: float, lead: float, squares: float) -> float:
-    """sigma of D and V."""
+    """Sigma of D and V."""
     eta = rate(pi, squares)
     return 1.0 / (1.0 + exp(log((1.0 - pi) / pi) - eta * (lead - eta * squares)))
 
@@ -151,12 +151,12 @@ def decide(
     if bad >= 0:
         return -1 - bad
     scaled = np.empty(rows[0].size)
-    regression.scale(rows, columns, scaled)
+    column_groups.scale(rows, columns, scaled)
     _plan((scaled, rows[1], rows[2]), allowed, setting, fast, ranking.MOST_SQUARE, trial, scratch)
     home, means, widths = np.empty(k, np.int64), np.empty(k), np.empty(k)
     width = how[Setting.HIGHEST] - how[Setting.LOWEST]
     level = (t[Total.BASELINE] - how[Setting.LOWEST]) / width
-    regression.homes(rows, k, columns, groups, home)
+    column_groups.homes(rows, k, columns, groups, home)
     regression.predict(rows, k, columns, groups, members, pool, home, level, means, widths, scratch)
     a, free = -1, 0
     for i in range(k):
@@ -230,7 +230,7 @@ def absorb(
     ranking.remember(reward, t)
     _teach_fast(rows, arm, reward, low + width * mean, count, allowed, p, how, fast, columns, board, block[size:])
     home = np.empty(k, np.int64)
-    regression.homes(rows, k, columns, groups, home)
+    column_groups.homes(rows, k, columns, groups, home)
     regression.learn(rows, k, arm, y, columns, groups, members, pool, home, scratch)
 
 
@@ -246,7 +246,7 @@ def _teach_fast(
     estimated = (reward - baseline) / chances[arm]
     ranking.credit(arm, estimated, estimated / count, greedy, shares, S, t, estimates)
     scaled = np.empty(rows[0].size)
-    regression.scale(rows, columns, scaled)
+    column_groups.scale(rows, columns, scaled)
     reach = max(how[Setting.HIGHEST] - baseline, baseline - how[Setting.LOWEST])
     memo = (greedy, rates, m, z2, chances)
     ranking.teach((scaled, rows[1], rows[2]), allowed, estimates, memo, reach, False, T, S, board)
@@ -276,9 +276,9 @@ def play(
         used = np.int64(groups[0, 0])
         if used + k > groups.shape[0]:
             return r
-        used, dirty = regression.join(rows, k, columns, groups, used)
+        used, dirty = column_groups.join(rows, k, columns, groups, used)
         groups[0, 0] = used
-        if dirty != regression.NOTHING:
+        if dirty != column_groups.NOTHING:
             return r
         absorb(rows, rewards[r, arm], k, how, slow, fast, mix, behind, model, scratch, board, block)
     return n
