@@ -132,7 +132,7 @@ class BlendState(RankingState):
 
     def play(self, contexts: Any, rewards: Any, seed: Any, otherwise: str) -> tuple[Any, Any]:
         """Choose and learn n rounds, contexts (n, k, d) and rewards (n, k) of all arms: arms and probabilities."""
-        X, r = base._simulation(contexts, rewards, self)
+        X, r = base.simulation(contexts, rewards, self)
         arms, chances, n = np.empty(len(X), np.int64), np.empty(len(X)), 0
         if len(X):
             self.weights = self.first_weights(X.shape[2])
@@ -259,17 +259,17 @@ def check_blend(arrays: dict[str, NDArray[Any]]) -> BlendState:
         own[name] = np.array(array, dtype=dtype, order="C")
         if dtype is np.float64 and not np.isfinite(own[name]).all():
             raise ModelFileError(f"array {name!r} holds numbers that are not finite")
-    base._require(slow.how[Setting.RELATIVE] and not slow.how[Setting.PAPER], "how", "margin")
+    base.require(slow.how[Setting.RELATIVE] and not slow.how[Setting.PAPER], "how", "margin")
     parts = {"how": slow.how, "weights": own["fast_weights"], "experts": own["fast_experts"],
              "totals": own["fast_totals"].copy()}  # fmt: skip
     parts["totals"][Total.CHOICES] = parts["totals"][Total.ROUNDS]
     check_state(parts)
-    base._require(own["fast_totals"][Total.LONGEST] >= 1.0, "fast_totals", "LONGEST")
-    base._require(bool((np.abs(own["mix"]) <= 1e60).all()), "mix", "numbers that are too large")
-    base._require(
+    base.require(own["fast_totals"][Total.LONGEST] >= 1.0, "fast_totals", "LONGEST")
+    base.require(bool((np.abs(own["mix"]) <= 1e60).all()), "mix", "numbers that are too large")
+    base.require(
         bool((own["mix"][[Mixed.SQUARES, Mixed.TAIL, Mixed.FLOORS, Mixed.EARNED2]] >= 0).all()), "mix", "negative sums"
     )
-    base._require(bool((np.abs(own["behind"]) <= 1e100).all()), "behind", "numbers that are too large")
+    base.require(bool((np.abs(own["behind"]) <= 1e100).all()), "behind", "numbers that are too large")
     _check_columns(own["columns"], used)
     _check_groups(own)
     return _blended(slow, own)
@@ -278,41 +278,41 @@ def check_blend(arrays: dict[str, NDArray[Any]]) -> BlendState:
 def _check_columns(columns: NDArray[np.float64], used: int) -> None:
     C = columns.T
     whole = bool((C[[Column.GROUP, Column.PLACE]] == np.floor(C[[Column.GROUP, Column.PLACE]])).all())
-    base._require(whole and bool(((C[Column.GROUP] >= 0) & (C[Column.GROUP] < used)).all()), "columns", "GROUP")
+    base.require(whole and bool(((C[Column.GROUP] >= 0) & (C[Column.GROUP] < used)).all()), "columns", "GROUP")
     positive = [Column.COUNT, Column.SQUARES, Column.PAIRS, Column.SPREAD, Column.VARIANCE, Column.OWN_VARIANCE]
-    base._require(bool((C[positive] >= 0).all() and (C <= 1e120).all()), "columns", "negative sums")
+    base.require(bool((C[positive] >= 0).all() and (C <= 1e120).all()), "columns", "negative sums")
     small = [Column.VARIANCE, Column.OWN_VARIANCE]
-    base._require(bool((C[small] <= 10).all()), "columns", "VARIANCE")
-    base._require(bool((np.abs(C[[Column.WEIGHT, Column.OWN]]) <= _LARGE).all()), "columns", "WEIGHT")
-    base._require(bool((np.abs(C[Column.MEAN]) <= 1e51).all()), "columns", "MEAN")
+    base.require(bool((C[small] <= 10).all()), "columns", "VARIANCE")
+    base.require(bool((np.abs(C[[Column.WEIGHT, Column.OWN]]) <= _LARGE).all()), "columns", "WEIGHT")
+    base.require(bool((np.abs(C[Column.MEAN]) <= 1e51).all()), "columns", "MEAN")
 
 
 def _check_groups(own: dict[str, NDArray[Any]]) -> None:
     columns, groups, members, pool = (own[name] for name in ("columns", "groups", "members", "pool"))
     used = groups.shape[0]
-    base._require(used >= 1 and groups[0, 0] == used and bool((np.abs(groups) <= _LARGE).all()), "groups", "count")
+    base.require(used >= 1 and groups[0, 0] == used and bool((np.abs(groups) <= _LARGE).all()), "groups", "count")
     numbers = np.arange(1, used)
     whole = [name for name in Group if name not in (Group.WEIGHT, Group.VARIANCE)]
-    base._require(bool((groups[1:, whole] == np.floor(groups[1:, whole])).all() and (groups[1:, whole] >= 0).all()),
+    base.require(bool((groups[1:, whole] == np.floor(groups[1:, whole])).all() and (groups[1:, whole] >= 0).all()),
                   "groups", "numbers that are not whole")  # fmt: skip
-    base._require(bool((groups[1:, Group.PARENT] <= numbers).all() and (groups[1:, Group.PARENT] >= 1).all()),
+    base.require(bool((groups[1:, Group.PARENT] <= numbers).all() and (groups[1:, Group.PARENT] >= 1).all()),
                   "groups", "PARENT")  # fmt: skip
     variances = groups[1:, Group.VARIANCE]
-    base._require(bool(((variances >= 0) & (variances <= 10)).all()), "groups", "VARIANCE")
-    base._require(bool((np.abs(pool) <= _LARGE).all()), "pool", "numbers that are too large")
+    base.require(bool(((variances >= 0) & (variances <= 10)).all()), "groups", "VARIANCE")
+    base.require(bool((np.abs(pool) <= _LARGE).all()), "pool", "numbers that are too large")
     found = resolve(groups)
     home = found[columns[:, Column.GROUP].astype(np.int64)]
     sizes = np.bincount(home, minlength=used)
     for g in range(1, used):
         m, n, start, first = (int(groups[g, name]) for name in (Group.LAID, Group.SIDE, Group.START, Group.FIRST))
         if found[g] != g or groups[g, Group.DIAGONAL]:
-            base._require(n == 0, "groups", "SIDE")
+            base.require(n == 0, "groups", "SIDE")
             continue
         listed = members[first : first + m] if first + m <= members.size else members[:0]
-        base._require(listed.size == m and 0 < m <= FULL, "groups", "LAID")
-        base._require(n == regression.side(m, bool(groups[g, Group.PAIRED])), "groups", "SIDE")
-        base._require(start + n + n * n <= pool.size, "groups", "START")
+        base.require(listed.size == m and 0 < m <= FULL, "groups", "LAID")
+        base.require(n == regression.side(m, bool(groups[g, Group.PAIRED])), "groups", "SIDE")
+        base.require(start + n + n * n <= pool.size, "groups", "START")
         inside = bool(((listed >= 0) & (listed < columns.shape[0])).all())
-        base._require(inside and bool((home[listed] == g).all()), "members", "columns of another group")
-        base._require(bool((columns[listed, Column.PLACE] == np.arange(m)).all()), "members", "PLACE")
-        base._require(sizes[g] == m, "groups", "SIZE")
+        base.require(inside and bool((home[listed] == g).all()), "members", "columns of another group")
+        base.require(bool((columns[listed, Column.PLACE] == np.arange(m)).all()), "members", "PLACE")
+        base.require(sizes[g] == m, "groups", "SIZE")

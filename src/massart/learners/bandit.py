@@ -27,30 +27,36 @@ _MADE_ANEW = ("_epoch", "_pending", "_signer", "_state")  # by `__setstate__`
 
 
 class MonotoneBandit(Guarded):
-    """Contextual bandit with a linear score that needs no model of the rewards.
+    """Contextual bandit: contexts of any scale, delayed rewards, and a bound that holds where regression is misled.
 
-    It assumes that within a round a better score w*.x, ||w*|| <= 1, means a better expected reward, by at least `gap`
-    between any two arms with different contexts, at scores at least `margin` apart. Across rounds rewards may fall as
-    scores rise. Lift is the reward above that of a uniformly random arm.
+    With default settings it mostly plays the arm of a least squares regression with optimism, in which the mean context
+    of the round is a second set of regressors: what a better context earns within a round is told apart from what
+    better rounds earn. Where arms have columns of their own (a context crossed with the arm), each gets a regression
+    of its own. Nothing is proved of the regression, so it is mixed with monotone experts, whose share grows as their
+    estimated lead does; Theorem 19 of docs/theory.md bounds what the mixture costs against them, on every path. Lift
+    is the reward above that of a uniformly random arm.
 
-    With both `gap` and `margin` given, E[lift] >= (k-1)/k * gap * T - o(T) (Theorem 11 of docs/theory.md); Theorem 17
-    covers rewards learned late and arms with equal contexts (which then must have equal expected rewards), and
-    `certificate` computes that bound. By default both are unknown, several values are tried and followed as their
-    estimated rewards suggest: no theorem covers that, and nothing is guaranteed.
+    The experts assume only that within a round a better score w*.x, ||w*|| <= 1, means a better expected reward, by at
+    least `gap` between any two arms with different contexts, at scores at least `margin` apart. Across rounds rewards
+    may fall as scores rise. With both `gap` and `margin` given there is one such expert and no regression, and
+    E[lift] >= (k-1)/k * gap * T - o(T) (Theorem 11); Theorem 17 covers rewards learned late and arms with equal
+    contexts (which then must have equal expected rewards). With one of the two given, several values of the other are
+    tried, without a theorem. `certificate` computes what is guaranteed.
 
     Parameters
     ----------
     gap : float, default=None
-        Lower bound on the difference of expected rewards of two arms of a round. If None, several values are tried.
+        Lower bound on the difference of expected rewards of two arms of a round. If None, it is not known.
     margin : float, default=None
         Lower bound on the difference of their scores, for contexts of norm at most 1; longer ones are then refused. If
-        None, several values are tried, in units of the longest context.
+        None, it is not known, and contexts may have any norm up to 1e50.
     reward_range : tuple of two floats, default=(0.0, 1.0)
         Lowest and highest reward, each at most 1e50 in size.
     horizon : float, default=None
         Number of rounds to come, at most 1e15. If None, every round explores as if it were the last.
     exploration : float, default=None
-        The smallest probability with which a round explores. If None, as little as the theory requires.
+        The smallest probability with which a round explores, by a uniformly random arm. If None, as little as the
+        theory requires.
     random_state : int, default=None
         Random seed of a new bandit; a loaded one draws anew, see `reseed`.
     default_reward : float, default=None

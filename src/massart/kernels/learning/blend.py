@@ -28,7 +28,7 @@ from massart.kernels.compiling import Csr, Flags, Floats, Integers, njit
 from massart.kernels.learning import column_groups, ranking, regression
 from massart.kernels.learning.elementary import cbrt, coin, draw, exp, log
 from massart.kernels.learning.ranking import Expert, Setting, Total
-from massart.kernels.learning.ranking_rounds import ARM, BASE, HEAD, _note, _parts, _whole, block_size
+from massart.kernels.learning.ranking_rounds import ARM, BASE, HEAD, block_size, compiled_parts, complete, whole_numbers
 
 # (T, S, t) of ranking.py; and (columns, groups, members, pool) of regression.py.
 Experts = tuple[Floats, Floats, Floats]
@@ -58,7 +58,7 @@ def blend_size(arms: int, experts: int) -> int:
     """The numbers in a block.
 
     >>> blend_size(arms=2, experts=4)
-    78
+    79
     """
     return 2 * block_size(arms, experts) + REST + 2 * arms
 
@@ -119,7 +119,7 @@ def _plan(
     """What one set of experts would do, into its block; returns -1, or the arm whose context is not finite."""
     T, S, t = experts
     k, count = allowed.size, S.shape[1]
-    shares, arms, rates, p, free, m, z2 = _parts(block, k, count)
+    shares, arms, rates, p, free, m, z2 = compiled_parts(block, k, count)
     scores, squares, own = np.empty((k, count)), np.empty(k), np.empty(count, np.int64)
     bad = ranking.look(rows, k, T, S, limit, scores, squares)
     if bad >= 0:
@@ -145,7 +145,9 @@ def decide(
     size = HEAD + 3 * S.shape[1] + 2 * k + 2 * k * S.shape[1]
     own, trial, rest = block[:size], block[size : 2 * size], block[2 * size :]
     floor = how[Setting.FLOOR]
-    setting = how.copy()
+    setting = np.empty(how.size)
+    for i in range(how.size):
+        setting[i] = how[i]
     setting[Setting.FLOOR] = max(LEAST_FLOOR, floor)
     bad = _plan(rows, allowed, setting, slow, ranking.MOST_SQUARE, own, scratch)
     if bad >= 0:
@@ -178,7 +180,7 @@ def decide(
             p[i] = (1.0 - floor) * mixed + floor / free
     arm = draw(p[:k], coin(seed, t[Total.CHOICES]))
     t[Total.CHOICES] += 1.0
-    _note(own, arm, t[Total.BASELINE], _whole(_parts(own, k, S.shape[1])[1]), allowed)
+    complete(own, arm, t[Total.BASELINE], whole_numbers(compiled_parts(own, k, S.shape[1])[1]), allowed)
     return arm
 
 
@@ -193,8 +195,8 @@ def absorb(
     experts = S.shape[1]
     size = HEAD + 3 * experts + 2 * k + 2 * k * experts
     own, rest = block[:size], block[2 * size :]
-    shares, arms, rates, p, free, m, z2 = _parts(own, k, experts)
-    pb = _parts(block[size : 2 * size], k, experts)[3]
+    shares, arms, rates, p, free, m, z2 = compiled_parts(own, k, experts)
+    pb = compiled_parts(block[size : 2 * size], k, experts)[3]
     arm, baseline, allowed = np.int64(block[ARM]), block[BASE], free > 0.0
     low, width = how[Setting.LOWEST], how[Setting.HIGHEST] - how[Setting.LOWEST]
     y, q = (reward - low) / width, rest[REST:]
@@ -217,7 +219,7 @@ def absorb(
     lift = y - mean - above * min(1.0, p[arm] / WEIGHED) / count
     mix[Mixed.EARNED, 0] += lift
     mix[Mixed.EARNED2, 0] += lift * lift
-    estimates, greedy = np.empty(k), _whole(arms)
+    estimates, greedy = np.empty(k), whole_numbers(arms)
     estimated = (reward - baseline) / p[arm]
     ranking.credit(arm, estimated, estimated / count, greedy, shares, S, t, estimates)
     together = 0.0
@@ -241,8 +243,8 @@ def _teach_fast(
 ) -> None:  # fmt: skip
     """The experts B learn with importance weights that are at most 1 / CLIPPED."""
     T, S, t = fast
-    shares, arms, rates, _, _, m, z2 = _parts(block, p.size, S.shape[1])
-    chances, estimates, greedy = np.maximum(p, CLIPPED), np.empty(p.size), _whole(arms)
+    shares, arms, rates, _, _, m, z2 = compiled_parts(block, p.size, S.shape[1])
+    chances, estimates, greedy = np.maximum(p, CLIPPED), np.empty(p.size), whole_numbers(arms)
     estimated = (reward - baseline) / chances[arm]
     ranking.credit(arm, estimated, estimated / count, greedy, shares, S, t, estimates)
     scaled = np.empty(rows[0].size)

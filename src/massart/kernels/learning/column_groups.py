@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from massart.kernels.compiling import Csr, Floats, Integers, njit
-from massart.kernels.learning.ranking import _place
+from massart.kernels.learning.ranking import span
 
 FULL = 128  # columns of a group with a full covariance
 BETWEEN, WITHIN, CLIP = 0.2, 0.5, 6.0
@@ -68,7 +68,7 @@ def homes(rows: Csr, k: int, columns: Floats, groups: Floats, home: Integers) ->
     """The group of each arm: that of the first of its columns that has been learned; 0 if there is none."""
     data, indices, _ = rows
     for i in range(k):
-        start, stop, shift = _place(rows, i)
+        start, stop, shift = span(rows, i)
         home[i] = 0
         for p in range(start, stop):
             if data[p] != 0.0:
@@ -88,7 +88,7 @@ def join(rows: Csr, k: int, columns: Floats, groups: Floats, used: int) -> Any:
     dirty = NOTHING
     home = np.empty(k, np.int64)
     for i in range(k):
-        start, stop, shift = _place(rows, i)
+        start, stop, shift = span(rows, i)
         g, entries, unseen = 0, 0, 0
         for p in range(start, stop):
             if data[p] != 0.0:

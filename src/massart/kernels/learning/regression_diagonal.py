@@ -9,7 +9,7 @@ import numpy as np
 
 from massart.kernels.compiling import Csr, Floats, Integers, njit
 from massart.kernels.learning.column_groups import Column, Group, bounded, over
-from massart.kernels.learning.ranking import _place
+from massart.kernels.learning.ranking import span
 
 
 @njit(cache=True, error_model="numpy")
@@ -19,12 +19,12 @@ def predict_diagonal(
     """`scratch` (d,) is left zero; it holds xbar meanwhile."""
     data, indices, _ = rows
     for i in range(arms.size):
-        start, stop, shift = _place(rows, arms[i])
+        start, stop, shift = span(rows, arms[i])
         for p in range(start, stop):
             scratch[indices[p - shift]] += data[p] / arms.size
     base, square, opposite, together = groups[g, Group.WEIGHT], groups[g, Group.VARIANCE], 0.0, 0.0
     for i in range(arms.size):  # each column once: what was counted is set to 0 and put back below
-        start, stop, shift = _place(rows, arms[i])
+        start, stop, shift = span(rows, arms[i])
         arm, own, wide = arms[i], 0.0, 0.0
         for p in range(start, stop):
             j = indices[p - shift]
@@ -35,7 +35,7 @@ def predict_diagonal(
                 wide += columns[j, Column.OWN_VARIANCE] * ((x - mean) * (x - mean) - mean * mean)
         means[arm], widths[arm] = own, wide
     for i in range(arms.size):
-        start, stop, shift = _place(rows, arms[i])
+        start, stop, shift = span(rows, arms[i])
         for p in range(start, stop):
             j = indices[p - shift]
             if scratch[j] != 0.0:
@@ -60,7 +60,7 @@ def note_diagonal(rows: Csr, arms: Integers, columns: Floats) -> None:
     """Count the entries of rows in what is known of their columns."""
     data, indices, _ = rows
     for i in range(arms.size):
-        start, stop, shift = _place(rows, arms[i])
+        start, stop, shift = span(rows, arms[i])
         for p in range(start, stop):
             if data[p] != 0.0:
                 j = indices[p - shift]
@@ -76,11 +76,11 @@ def learn_diagonal(
     data, indices, _ = rows
     entries = 0
     for i in range(arms.size):
-        start, stop, _ = _place(rows, arms[i])
+        start, stop, _ = span(rows, arms[i])
         entries += int(stop - start)
     used, mean, own, seen = np.empty(entries, np.int64), np.zeros(entries), np.zeros(entries), 0
     for i in range(arms.size):
-        start, stop, shift = _place(rows, arms[i])
+        start, stop, shift = span(rows, arms[i])
         for p in range(start, stop):
             if data[p] != 0.0:
                 j = indices[p - shift]
