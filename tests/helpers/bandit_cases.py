@@ -7,7 +7,7 @@ from massart.learners.bandit import MonotoneBandit
 D = 4
 KINDS = {
     "one expert": {"gap": 0.1, "margin": 0.2, "horizon": 1000},
-    "four experts": {},
+    "default": {},
     "floor": {"gap": 0.1, "exploration": 0.4},
     "paper": {"gap": 0.5, "margin": 0.5, "horizon": 10**4, "update": "paper"},
 }

@@ -20,7 +20,7 @@ D = 4
 SEED = 20240611
 BANDITS = {
     "one expert": {"gap": 0.1, "margin": 0.2, "horizon": 1000},
-    "four experts": {},
+    "default": {},
     "floor": {"gap": 1e48, "exploration": 0.4, "reward_range": (-1e50, 1e50)},
     "paper": {"gap": 0.5, "margin": 0.5, "horizon": 10**4, "update": "paper"},
     "expiring": {"expire_after": 3},

@@ -147,7 +147,8 @@ def test_a_choice_of_a_bandit_with_other_shapes_is_refused(expire_after):
     bandit = trained(expire_after)
     choice = bandit.choose(np.eye(D))
     arrays = bandit.arrays()
-    arrays["weights"] = np.zeros((D + 4, arrays["weights"].shape[1]))
+    for name in ("weights", "fast_weights", "columns"):
+        arrays[name] = np.concatenate([arrays[name], np.zeros((4, arrays[name].shape[1]))])
     if expire_after is not None:
         with pytest.raises(ModelFileError):
             MonotoneBandit.from_arrays(arrays)
@@ -156,7 +157,7 @@ def test_a_choice_of_a_bandit_with_other_shapes_is_refused(expire_after):
     other._signer = bandit._signer
     with pytest.raises(InvalidDataError, match="features"):
         other.learn(choice, 1.0)
-    experts = {name: arrays[name][:, :1].copy() for name in ("weights", "experts")}
+    experts = {name: arrays[name][..., :1].copy() for name in arrays if name.endswith(("weights", "experts", "behind"))}
     other = MonotoneBandit.from_arrays(arrays | experts)
     other._signer = bandit._signer
     with pytest.raises(InvalidDataError, match="experts"):

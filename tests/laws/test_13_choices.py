@@ -305,14 +305,17 @@ def test_features_may_stay_with_the_caller(form):
 
 
 def test_a_compact_choice_is_small():
-    """k arms, N experts: 8 (2 k N + 3 N + 1) + k bytes in base64, 21 more per probability in text, and the frame."""
+    """k arms, two sets of N experts, regression: 8 (4 k N + 6 N + 4 k + 9) + k bytes in base64, and text as below.
+
+    21 characters per probability, and the frame.
+    """
     rng, bandit, k, d = np.random.default_rng(0), MonotoneBandit(random_state=0), 10, 50
     for _ in range(20):
         choice = bandit.choose(rng.normal(size=(k, d)))
         bandit.learn(choice, 1.0)
     short, whole = len(choice.to_json(contexts=False)), len(choice.to_json())
     frame = 700
-    assert short <= (8 * (2 * k * 4 + 3 * 4 + 1) + k) * 4 / 3 + 23 * k + frame
+    assert short <= (8 * (4 * k * 4 + 6 * 4 + 4 * k + 9) + k) * 4 / 3 + 23 * k + frame
     assert short < 0.25 * whole
 
 
@@ -350,7 +353,7 @@ def test_choices_nobody_answers_do_not_pile_up():
         bandit.choose(arms(rng))
     assert (bandit.pending, bandit.rounds) == (10, 990)
     assert len(bandit._pending._kept) == 10
-    assert bandit.arrays()["pending_blocks"].size == 10 * (3 + 3 * 4 + 2 * ARMS + 2 * ARMS * 4)
+    assert bandit.arrays()["pending_blocks"].size == 10 * (2 * (3 + 3 * 4 + 2 * ARMS + 2 * ARMS * 4) + 5 + 2 * ARMS)
 
 
 @pytest.mark.parametrize("expire_after", [0, -1, 0.5, "5", True, 2**49, np.nan])

@@ -66,7 +66,7 @@ def test_the_guarantee_holds_with_late_rewards(delay):
     assert all(bandit.certificate().holds for _, bandit in runs)
 
 
-@pytest.mark.parametrize("kind", ["one expert", "four experts", "floor"])
+@pytest.mark.parametrize("kind", ["one expert", "default", "floor"])
 def test_drift_is_what_the_weights_moved_between_choice_and_lesson(kind):
     """<g, w of the choice - w of the lesson> from the public arrays, through JSON too; 0 without delay."""
     bandit = trained(kind)
@@ -86,7 +86,7 @@ def test_drift_is_what_the_weights_moved_between_choice_and_lesson(kind):
         expected = expected + np.sum(g * (w - then), axis=0)
     found = bandit.arrays()["experts"][kernel.Expert.DRIFT] - before
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-    assert abs(expected).max() > 0.1
+    assert abs(expected).max() > 0.02
     assert np.array_equal(elsewhere.arrays()["experts"], bandit.arrays()["experts"])
 
 
@@ -323,8 +323,8 @@ def test_within_the_guarantee_says_both_numbers():
     assert str(certificate).splitlines()[0] == "5,000 rounds learned, gap 0.8, margin 0.5"
 
 
-@pytest.mark.parametrize("kind", ["four experts", "floor"])
-def test_a_bandit_that_does_not_know_both_gap_and_margin_has_no_guarantee(kind):
+def test_a_bandit_that_knows_one_of_gap_and_margin_has_no_guarantee():
+    kind = "floor"
     certificate = trained(kind).certificate()
     assert certificate.guaranteed_lift is None
     assert certificate.gap == KINDS[kind].get("gap")

@@ -349,7 +349,7 @@ _POLICIES: Final = {
     ),
     "monotone-unknown": Recipe(
         _bandit(known_model=False),
-        "MonotoneBandit() with default settings: experts in place of gap and margin",
+        "MonotoneBandit() with default settings: a regression mixed with monotone experts",
         "monotone (default)",
         ours=True,
     ),

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError
 from massart.kernels.forms import check_mask, check_sparse_parts
+from massart.kernels.learning import blend
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.learning import ranking_rounds as rounds
 from massart.kernels.learning import rows as rows_kernel
 from massart.kernels.learning.ranking import Setting
+from massart.options import LEAST_MARGIN
 
 __all__ = ["CheckedArms", "CheckedRound", "check_arms", "check_block", "check_round", "check_sparse",
            "contexts_too_long", "make_round", "sparse_arms"]  # fmt: skip
@@ -105,6 +107,9 @@ class CheckedRound(_Checked):
             "baseline": self.block[rounds.BASE : rounds.BASE + 1],
             "shares": shares,
         }
+        rest = self.block[rounds.block_size(self.arms.count, self.experts) :]
+        if rest.size:
+            named["rest"] = rest
         return {name: _frozen(array.copy()) for name, array in named.items()}
 
 
@@ -260,9 +265,11 @@ def make_round(arms: CheckedArms, block: NDArray[np.float64], experts: int) -> C
 def check_round(arms: CheckedArms, arm: int, probabilities: Any, memo: Mapping[str, Any], state: Any) -> CheckedRound:
     """A choice that was out of our hands, with what `CheckedRound.memo` said of it; see `check_block`."""
     k, experts = arms.count, state.experts.shape[1]
-    block = np.empty(rounds.block_size(k, experts))
+    block = np.empty(state.block_size(k))
     shares, own, rates, p, free, m, z2 = rounds.parts(block, k, experts)
     into = {"arms": own, "rates": rates, "margins": m, "distances": z2, "allowed": free, "shares": shares}
+    if state.is_blend:
+        into["rest"] = block[rounds.block_size(k, experts) :]
     try:
         for name, place in {"probabilities": p, "baseline": block[rounds.BASE : rounds.BASE + 1], **into}.items():
             given = np.asarray(probabilities if name == "probabilities" else memo[name])
@@ -283,23 +290,51 @@ def check_block(arms: CheckedArms, block: NDArray[np.float64], state: Any) -> Ch
     possible, and numbers of sizes with which a step from any state stays finite.
     """
     k, experts, how = arms.count, state.experts.shape[1], state.how
-    block[rounds.GREEDY] = 0.0
-    if block.shape != (rounds.block_size(k, experts),) or not np.isfinite(block).all():
+    if block.shape != (state.block_size(k),) or not np.isfinite(block).all():
         raise _never_written()
-    shares, own, rates, p, free, m, z2 = rounds.parts(block, k, experts)
-    arm, played = block[rounds.ARM], free > 0.0
-    whole = bool((own == np.floor(own)).all() and arm == np.floor(arm) and np.isin(free, (0.0, 1.0)).all())
-    if not (whole and own.min() >= 0 and own.max() < k and 0 <= arm < k and played.any()):
-        raise _never_written()
+    own = _check_part(arms, block, how, experts)
+    arm, p = block[rounds.ARM], rounds.parts(block, k, experts)[3]
     block[rounds.GREEDY] = p.argmax()
-    numbers, least = own.astype(np.int64), 0.5 * kernel.LEAST_RATE / k
-    fair = abs(float(p.sum()) - 1.0) <= 1e-9 and p.min() >= 0.0 and not p[~played].any() and p[int(arm)] >= least
-    fair = fair and abs(float(shares.sum()) - 1.0) <= 1e-9 and shares.min() >= 0.0
-    fair = fair and rates.min() >= 0.0 and rates.max() <= 1.0 and bool(played[numbers].all())
+    fair = arm == np.floor(arm) and 0 <= arm < k and p[int(arm)] >= 0.5 * kernel.LEAST_RATE / k
     fair = fair and bool(how[Setting.LOWEST] <= block[rounds.BASE] <= how[Setting.HIGHEST])
-    if not (fair and np.array_equal(arms.allowed, played) and _steps_are_finite(arms, numbers, m, z2, how)):
+    m, z2 = rounds.parts(block, k, experts)[5:]
+    if not (fair and _steps_are_finite(arms, own, m, z2, how)):
         raise _never_written()
+    if state.is_blend:
+        _check_rest(arms, block, how, experts)
     return make_round(arms, block, experts)
+
+
+def _check_part(arms: CheckedArms, block: NDArray[np.float64], how: Any, experts: int) -> NDArray[np.int64]:
+    """The arms of a set of experts, if these are in range and the probabilities possible."""
+    k = arms.count
+    shares, own, rates, p, free, _, _ = rounds.parts(block, k, experts)
+    played = free > 0.0
+    whole = bool((own == np.floor(own)).all() and np.isin(free, (0.0, 1.0)).all())
+    if not (whole and own.min() >= 0 and own.max() < k and np.array_equal(arms.allowed, played)):
+        raise _never_written()
+    numbers = own.astype(np.int64)
+    fair = abs(float(p.sum()) - 1.0) <= 1e-9 and p.min() >= 0.0 and not p[~played].any()
+    fair = fair and abs(float(shares.sum()) - 1.0) <= 1e-9 and shares.min() >= 0.0
+    if not (fair and rates.min() >= 0.0 and rates.max() <= 1.0 and bool(played[numbers].all())):
+        raise _never_written()
+    return numbers
+
+
+def _check_rest(arms: CheckedArms, block: NDArray[np.float64], how: Any, experts: int) -> None:
+    """What kernels/learning/blend.py adds to a block: that of the fast experts, shares and predictions."""
+    k, size = arms.count, rounds.block_size(arms.count, experts)
+    fast, rest = block[size : 2 * size], block[2 * size :]
+    _check_part(arms, fast, how, experts)
+    m, z2 = rounds.parts(fast, k, experts)[5:]
+    arm, portions = rest[0], rest[1 : blend.REST]
+    predicted, p = rest[blend.REST : blend.REST + k], rest[blend.REST + k :]
+    good = bool(m.min() >= 0.5 * LEAST_MARGIN and m.max() <= 1e60 and z2.min() >= 0.0 and z2.max() <= 1e60)
+    good = good and arm == np.floor(arm) and 0 <= arm < k and bool(arms.allowed[int(arm)])
+    good = good and bool(portions.min() >= 0.0 and portions.max() <= 1.0)
+    good = good and bool(predicted.min() >= 0.0 and predicted.max() <= 1.0 and p.min() >= 0.0)
+    if not good or abs(float(p.sum()) - 1.0) > 1e-9 or p[~arms.allowed].any():
+        raise _never_written()
 
 
 def _steps_are_finite(arms: CheckedArms, own: NDArray[np.int64], m: Any, z2: Any, how: Any) -> bool:

@@ -93,6 +93,15 @@ class RankingState:
         return bool(self.how[Setting.PAPER])
 
     @property
+    def is_blend(self) -> bool:
+        """Whether a block has more parts than that of one set of experts: kernels/blend_state.py."""
+        return False
+
+    def block_size(self, arms: int) -> int:
+        """The numbers in the block of a choice among so many arms."""
+        return rounds.block_size(arms, self.experts.shape[1])
+
+    @property
     def width(self) -> int | None:
         """The number of features, from the first contexts on."""
         return self.weights.shape[0] or None
@@ -158,7 +167,7 @@ class RankingState:
         self._fits(arms)
         experts = self.experts.shape[1]
         weights = self.weights if self.weights.shape[0] == arms.width else self.first_weights(arms.width)
-        block = np.empty(rounds.block_size(arms.count, experts))
+        block = np.empty(self.block_size(arms.count))
         arm = rounds.decide(arms.rows, arms.allowed, seed, self.how, weights, self.experts, totals, block)
         if arm < 0:
             arms.refuse(-1 - arm, self.margin, otherwise)
@@ -229,7 +238,7 @@ class RankingState:
 
     def play(self, contexts: Any, rewards: Any, seed: Any, otherwise: str) -> tuple[Any, Any]:
         """Choose and learn n rounds, contexts (n, k, d) and rewards (n, k) of all arms: arms and probabilities."""
-        X, r = _simulation(contexts, rewards, self)
+        X, r = simulation(contexts, rewards, self)
         if X.size and self.margin is not None:
             squares = np.einsum("nkd,nkd->nk", X, X)
             if not squares.max() <= kernel.UNIT_SQUARE:
@@ -243,7 +252,7 @@ class RankingState:
         return arms, chances
 
 
-def _simulation(contexts: Any, rewards: Any, state: RankingState) -> tuple[Any, Any]:
+def simulation(contexts: Any, rewards: Any, state: RankingState) -> tuple[Any, Any]:
     try:
         given = [np.asarray(contexts), np.asarray(rewards)]
         if any(array.dtype.kind not in "fiubO" for array in given):
@@ -305,36 +314,34 @@ def check_state(arrays: dict[str, NDArray[Any]], *, ranker: bool = False) -> Ran
     how, S, t, T = own["how"], own["experts"], own["totals"], own["weights"]
     lowest, highest = how[Setting.LOWEST], how[Setting.HIGHEST]
     paper_how = bool(how[Setting.PAPER])
-    _require(abs(lowest) <= LARGEST_REWARD and abs(highest) <= LARGEST_REWARD, "how", "reward_range")
-    _require(highest - lowest >= LEAST_WIDTH, "how", "reward_range")
-    _require(0.0 <= how[Setting.FLOOR] <= 1.0, "how", "exploration")
-    _require(how[Setting.HORIZON] == 0.0 or 1.0 <= how[Setting.HORIZON] <= MOST_HORIZON, "how", "horizon")
-    _require(how[Setting.RELATIVE] in (0.0, 1.0) and how[Setting.PAPER] in (0.0, 1.0), "how", "update")
-    _require(not paper_how or (experts == 1 and how[Setting.HORIZON] >= 1 and not how[Setting.RELATIVE]), "how",
+    require(abs(lowest) <= LARGEST_REWARD and abs(highest) <= LARGEST_REWARD, "how", "reward_range")
+    require(highest - lowest >= LEAST_WIDTH, "how", "reward_range")
+    require(0.0 <= how[Setting.FLOOR] <= 1.0, "how", "exploration")
+    require(how[Setting.HORIZON] == 0.0 or 1.0 <= how[Setting.HORIZON] <= MOST_HORIZON, "how", "horizon")
+    require(how[Setting.RELATIVE] in (0.0, 1.0) and how[Setting.PAPER] in (0.0, 1.0), "how", "update")
+    require(not paper_how or (experts == 1 and how[Setting.HORIZON] >= 1 and not how[Setting.RELATIVE]), "how",
              "update='paper', which has one expert, a margin and a horizon")  # fmt: skip
     if paper_how:
         norm2 = float(S[Expert.NORM2, 0])
-        _require(norm2 == 0.0 or 0.9 * paper.LEAST_NORM2 <= norm2 <= 1.0 + 1e-9, "experts", "NORM2")
+        require(norm2 == 0.0 or 0.9 * paper.LEAST_NORM2 <= norm2 <= 1.0 + 1e-9, "experts", "NORM2")
     for place, (low, high) in _EXPERTS.items():
-        _require(bool(np.all((S[place] >= low) & (S[place] <= high))), "experts", place.name)
+        require(bool(np.all((S[place] >= low) & (S[place] <= high))), "experts", place.name)
     for total, (low, high) in _TOTALS.items():
-        _require(bool(low <= t[total] <= high), "totals", total.name)
+        require(bool(low <= t[total] <= high), "totals", total.name)
     width = highest - lowest
-    _require(bool(((S[Expert.DELTA] >= LEAST_MARGIN * width * 0.99) & (S[Expert.DELTA] <= width * 1.01)).all()),
+    require(bool(((S[Expert.DELTA] >= LEAST_MARGIN * width * 0.99) & (S[Expert.DELTA] <= width * 1.01)).all()),
              "experts", "gap")  # fmt: skip
-    _require(bool(((S[Expert.GAMMA] >= LEAST_MARGIN) & (S[Expert.GAMMA] <= 2.0)).all()), "experts", "margin")
-    _require(bool((S[Expert.FIRST] <= S[Expert.CAP]).all()), "experts", "FIRST above CAP")
+    require(bool(((S[Expert.GAMMA] >= LEAST_MARGIN) & (S[Expert.GAMMA] <= 2.0)).all()), "experts", "margin")
+    require(bool((S[Expert.FIRST] <= S[Expert.CAP]).all()), "experts", "FIRST above CAP")
     learned, chosen = float(t[Total.ROUNDS]), float(t[Total.CHOICES])
-    _require(bool((S[Expert.KEPT] <= learned * (1 + 1e-9)).all()), "experts", "KEPT above the number of rounds")
-    _require(learned == math.floor(learned) and chosen == math.floor(chosen), "totals", "counts that are not whole")
+    require(bool((S[Expert.KEPT] <= learned * (1 + 1e-9)).all()), "experts", "KEPT above the number of rounds")
+    require(learned == math.floor(learned) and chosen == math.floor(chosen), "totals", "counts that are not whole")
     if not ranker:
-        _require(learned <= chosen, "totals", "more rounds learned than chosen")
-        _require(bool(lowest <= t[Total.BASELINE] <= highest), "totals", "BASELINE")
-    _require(features > 0 or learned == chosen == 0.0, "weights", "no features, but rounds that were learned")
+        require(learned <= chosen, "totals", "more rounds learned than chosen")
+        require(bool(lowest <= t[Total.BASELINE] <= highest), "totals", "BASELINE")
+    require(features > 0 or learned == chosen == 0.0, "weights", "no features, but rounds that were learned")
     lengths = np.sqrt(np.sum((T * S[Expert.SCALE]) ** 2, axis=0))
-    _require(
-        bool((lengths <= _LONG).all()) and bool((np.abs(T) <= 1e100).all()), "weights", "a vector that is too long"
-    )
+    require(bool((lengths <= _LONG).all()) and bool((np.abs(T) <= 1e100).all()), "weights", "a vector that is too long")
     return _state(how, T, S, t)
 
 
@@ -345,6 +352,6 @@ def require_arrays(arrays: Any, names: Any) -> None:
             raise ModelFileError(f"array {name!r} is missing, which every such policy has: save it again")
 
 
-def _require(good: Any, name: str, what: str) -> None:
+def require(good: Any, name: str, what: str) -> None:
     if not good:
         raise ModelFileError(f"array {name!r} holds what no policy has ({what}): the file is damaged or forged")

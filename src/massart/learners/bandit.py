@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError, shown
+from massart.kernels.blend_state import BlendState, check_blend, new_blend
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.ranking_door import CheckedRound, check_round
 from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
@@ -16,7 +17,7 @@ from massart.learners.choice import Choice, Played, Signer, begin_epoch
 from massart.learners.explanation import Explanation, explain_choice
 from massart.learners.features import FeatureTable
 from massart.learners.from_logs import LearnedLog, Logged, learn_decisions, logged_chances
-from massart.learners.lift import LiftCertificate, certify_lift
+from massart.learners.lift import LiftCertificate, certify_blend, certify_lift
 from massart.learners.locking import Guarded
 from massart.learners.pending import Pending
 from massart.options import MOST_CHOICES, BanditOptions, check_reward, strict_number
@@ -29,30 +30,36 @@ _MADE_ANEW = ("_epoch", "_features", "_logged", "_pending", "_signer", "_state")
 
 
 class MonotoneBandit(Guarded):
-    """Contextual bandit with a linear score that needs no model of the rewards.
+    """Contextual bandit: contexts of any scale, delayed rewards, and a bound that holds where regression is misled.
 
-    It assumes that within a round a better score w*.x, ||w*|| <= 1, means a better expected reward, by at least `gap`
-    between any two arms with different contexts, at scores at least `margin` apart. Across rounds rewards may fall as
-    scores rise. Lift is the reward above that of a uniformly random arm.
+    With default settings it mostly plays the arm of a least squares regression with optimism, in which the mean context
+    of the round is a second set of regressors: what a better context earns within a round is told apart from what
+    better rounds earn. Where arms have columns of their own (a context crossed with the arm), each gets a regression
+    of its own. Nothing is proved of the regression, so it is mixed with monotone experts, whose share grows as their
+    estimated lead does; Theorem 19 of docs/theory.md bounds what the mixture costs against them, on every path. Lift
+    is the reward above that of a uniformly random arm.
 
-    With both `gap` and `margin` given, E[lift] >= (k-1)/k * gap * T - o(T) (Theorem 11 of docs/theory.md); Theorem 17
-    covers rewards learned late and arms with equal contexts (which then must have equal expected rewards), and
-    `certificate` computes that bound. By default both are unknown, several values are tried and followed as their
-    estimated rewards suggest: no theorem covers that, and nothing is guaranteed.
+    The experts assume only that within a round a better score w*.x, ||w*|| <= 1, means a better expected reward, by at
+    least `gap` between any two arms with different contexts, at scores at least `margin` apart. Across rounds rewards
+    may fall as scores rise. With both `gap` and `margin` given there is one such expert and no regression, and
+    E[lift] >= (k-1)/k * gap * T - o(T) (Theorem 11); Theorem 17 covers rewards learned late and arms with equal
+    contexts (which then must have equal expected rewards). With one of the two given, several values of the other are
+    tried, without a theorem. `certificate` computes what is guaranteed.
 
     Parameters
     ----------
     gap : float, default=None
-        Lower bound on the difference of expected rewards of two arms of a round. If None, several values are tried.
+        Lower bound on the difference of expected rewards of two arms of a round. If None, it is not known.
     margin : float, default=None
         Lower bound on the difference of their scores, for contexts of norm at most 1; longer ones are then refused. If
-        None, several values are tried, in units of the longest context.
+        None, it is not known, and contexts may have any norm up to 1e50.
     reward_range : tuple of two floats, default=(0.0, 1.0)
         Lowest and highest reward, each at most 1e50 in size.
     horizon : float, default=None
         Number of rounds to come, at most 1e15. If None, every round explores as if it were the last.
     exploration : float, default=None
-        The smallest probability with which a round explores. If None, as little as the theory requires.
+        The smallest probability with which a round explores, by a uniformly random arm. If None, as little as the
+        theory requires.
     random_state : int, default=None
         Random seed of a new bandit; a loaded one draws anew, see `reseed`.
     default_reward : float, default=None
@@ -278,14 +285,18 @@ class MonotoneBandit(Guarded):
             return self._state.score_weights()
 
     def certificate(self, confidence: float = 0.95) -> LiftCertificate:
-        """The lift over a random arm guaranteed by Theorem 17 of docs/theory.md for the rounds learned, and that seen.
+        """The lift over a random arm guaranteed by docs/theory.md for the rounds learned, and that seen.
 
-        Only with both gap and margin known, and no rounds learned from logs: there is no theorem otherwise.
+        By Theorem 17 with both gap and margin known, by Theorem 19 with neither; with one of them there is no theorem,
+        nor with rounds learned from logs.
         """
         confidence = strict_number("confidence", confidence, 1e-300, 1.0, "give a number between 0 and 1")
         with self._lock:
             state = self._state
-            found = certify_lift(state.how, state.experts, state.totals, list(self._pending), confidence)
+            if isinstance(state, BlendState):
+                found = certify_blend(state, list(self._pending), confidence)
+            else:
+                found = certify_lift(state.how, state.experts, state.totals, list(self._pending), confidence)
             return self._logged.without_guarantee(found)
 
     def reseed(self, random_state: int | None = None) -> None:
@@ -337,7 +348,7 @@ class MonotoneBandit(Guarded):
 
     def _set(self, arrays: dict[str, NDArray[Any]]) -> None:
         require_arrays(arrays, ("how", "experts", "totals", "weights", "seed", "options", "pending", "identity"))
-        state = check_state(arrays)
+        state = check_blend(arrays) if "mix" in arrays else check_state(arrays)
         for name, kind, size in (("seed", np.uint64, 1), ("identity", np.uint8, 16)):
             if arrays[name].shape != (size,) or arrays[name].dtype != kind:
                 raise ModelFileError(f"array {name!r} is not {size} numbers of type {kind.__name__}")
@@ -396,4 +407,5 @@ def _first_state(options: BanditOptions) -> RankingState:
     margins = (margin,) if margin is not None else (MARGINS if gap is None else FINE_MARGINS)
     horizon, exploration = options.horizon or 0.0, options.exploration or 0.0
     how = [exploration, lowest, highest, horizon, margin is None, options.update == "paper"]
-    return new_state(how, [(g, m) for g in gaps for m in margins])
+    grid = [(g, m) for g in gaps for m in margins]
+    return new_blend(how, grid) if gap is None and margin is None else new_state(how, grid)

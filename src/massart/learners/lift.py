@@ -1,14 +1,16 @@
 """Lift, guaranteed and seen: what a bandit earns above a random arm."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
 from massart import theory
+from massart.kernels.blend_state import BlendState
 from massart.kernels.learning import paper_ranking as paper
+from massart.kernels.learning.blend import PRIORS, Mixed
 from massart.kernels.learning.ranking import Expert, Setting, Total
 
 NOTHING, WITHIN, CONTRADICTS = "guarantees nothing yet", "within the guarantee", "contradicts the declaration"
@@ -22,8 +24,10 @@ class LiftCertificate:
     expected reward and by `margin` in score, and arms with equal contexts have equal expected rewards, then the
     expected lift is at least the expectation of this number (Theorem 17(b) of docs/theory.md, computed from what was
     really learned, late rewards included). It may be negative, and then it guarantees nothing. It is None where there
-    is no theorem: for a bandit that does not know both gap and margin, and for update="paper" once a choice was made
-    while another one waited for its reward.
+    is no theorem: for a bandit that knows one of gap and margin, and for update="paper" once a choice was made
+    while another one waited for its reward. For one that knows neither (default settings) it is that of Theorem 19,
+    on the condition that gap and margin are at least those in `assumed`, where the margin is in units of the longest
+    context so far.
 
     With `pending` choices that wait for their reward it counts the rounds learned. It is then valid only if which
     rewards have arrived depends neither on the arms played nor on the rewards; let the others `expire` first. A reward
@@ -50,6 +54,7 @@ class LiftCertificate:
     confidence: float
     evidence: float
     holds: bool
+    assumed: tuple[float, float] | None = None
     logged: int = 0  # rounds learned that another policy played
 
     @property
@@ -70,16 +75,27 @@ class LiftCertificate:
             )
         if self.logged:
             return f"{NOTHING}: {self.logged:,} of the {self.rounds:,} rounds learned were played by another policy"
-        if self.guaranteed_lift is None and (self.gap is None or self.margin is None):
-            return f"{NOTHING}: there is a theorem only for a bandit that knows both gap and margin"
+        if self.assumed is not None:
+            return self._on_condition
         if self.guaranteed_lift is None:
-            return f"{NOTHING}: there is no theorem for update='paper' with rewards that come late"
+            paper = "there is no theorem for update='paper' with rewards that come late"
+            one = "there is no theorem for a bandit that knows one of gap and margin"
+            return f"{NOTHING}: {one if self.gap is None or self.margin is None else paper}"
         if self.guaranteed_lift <= 0.0:
             return f"{NOTHING}: after {self.rounds:,} rounds learning may still have cost more than the gap brings"
         seen = (
             f"{WITHIN}: an expected lift of at least {_whole(self.guaranteed_lift)}, {_whole(self.observed_lift)} seen"
         )
         return seen if self.observed_lift >= self.guaranteed_lift else f"{seen}; the difference may be chance"
+
+    @property
+    def _on_condition(self) -> str:
+        gap, margin = self.assumed or (0.0, 0.0)
+        condition = f"a gap of {gap:g} and a margin of {margin:g} of the longest context"
+        if self.guaranteed_lift is None or self.guaranteed_lift <= 0.0:
+            return f"{NOTHING}: after {self.rounds:,} rounds learning may still have cost more than {condition} brings"
+        least, seen = _whole(self.guaranteed_lift), _whole(self.observed_lift)
+        return f"{WITHIN}: an expected lift of at least {least} with {condition}, {seen} seen"
 
     def __str__(self) -> str:
         """Three lines for people; the last one is the sentence."""
@@ -140,6 +156,23 @@ def certify_lift(
     return LiftCertificate(
         int(rounds), len(pending), gap, margin, guaranteed, observed, low, high, confidence, evidence, holds
     )
+
+
+def certify_blend(state: BlendState, pending: Collection[int], confidence: float) -> LiftCertificate:
+    """The certificate of a bandit with default settings: Theorem 19, for its expert of the largest gap and margin.
+
+    Which expert that is does not depend on what happens: the best of several bounds would be too high on average.
+    """
+    S, mix = state.experts, state.mix[:, 1]
+    plain = certify_lift(state.how, S, state.totals, pending, confidence)
+    e = int(np.lexsort((S[Expert.GAMMA], S[Expert.DELTA]))[-1])
+    price = theory.path_price(PRIORS[1], *(float(mix[row]) for row in (Mixed.SQUARES, Mixed.LOWERED, Mixed.TAIL)))
+    guaranteed = theory.mixture_lift(
+        learned_lift(S[:, e]), float(state.behind[e]), price, float(mix[Mixed.LATE]), float(mix[Mixed.FLOORS]),
+        state.highest - state.lowest, float(state.how[Setting.FLOOR]),
+    )  # fmt: skip
+    assumed = float(S[Expert.DELTA, e]), float(S[Expert.GAMMA, e])
+    return replace(plain, guaranteed_lift=guaranteed, assumed=assumed)
 
 
 def learned_lift(s: NDArray[np.float64]) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, ModelFileError, shown
-from massart.kernels.learning.ranking_rounds import block_size
+from massart.kernels.learning.ranking_rounds import parts
 from massart.kernels.ranking_door import CheckedRound, check_arms, check_block, sparse_arms
 from massart.kernels.ranking_state import require_arrays
 
@@ -161,8 +161,8 @@ def _rounds(arrays: dict[str, NDArray[Any]], count: int, state: Any) -> Iterator
     for arms, entries in sizes.tolist():
         if not 1 <= arms <= left[0].size:
             raise ModelFileError("array 'pending_sizes' tells of choices among no arms, or among too many")
-        block = take(0, block_size(arms, experts)).copy()
-        allowed = block[-2 * arms * experts - arms : -2 * arms * experts] > 0.0
+        block = take(0, state.block_size(arms)).copy()
+        allowed = parts(block, arms, experts)[4] > 0.0
         try:
             if entries == _DENSE:
                 checked = check_arms(take(1, arms * width).reshape(arms, width), allowed)

@@ -39,6 +39,7 @@ __all__ = [
     "learned_lift",
     "lift_evidence",
     "lift_from_regret",
+    "mixture_lift",
     "paper_bandit_excess",
     "paper_bandit_rounds",
     "paper_bandit_second_moment",
@@ -47,6 +48,7 @@ __all__ = [
     "paper_reward_excess",
     "paper_shift",
     "paper_zero_weight",
+    "path_price",
     "slack_lift_from_regret",
 ]
 
@@ -263,6 +265,37 @@ def lift_evidence(shortfall: float, variance: float, reach: float, margin: float
     gamma, width = check_positive("margin", margin), check_positive("reward_width", reward_width)
     spread, far = check_nonnegative("variance", variance), check_nonnegative("reach", reach)
     return math.exp(min(700.0, anytime_evidence(shortfall, [(spread, far)], scale=width * (gamma + 2.0) / gamma)))
+
+
+def path_price(prior: float, squares: float, lowered: float, tail: float) -> float:
+    """Theorem 19(a) of docs/theory.md: the price of Prod with this prior for its default, from what a path had.
+
+    L / eta + eta V + lowered + tail,  L = ln(1 / prior), eta = sqrt(L / (1 + V)), V = `squares`.
+
+    >>> round(path_price(prior=0.05, squares=0.0, lowered=0.0, tail=0.0), 3)
+    1.731
+    >>> round(path_price(prior=0.05, squares=1e4, lowered=50.0, tail=0.0))
+    396
+    """
+    pi, total = check_probability("prior", prior), check_nonnegative("squares", squares)
+    log_prior = -math.log(check_positive("prior", pi))
+    eta = math.sqrt(log_prior / (1.0 + total))
+    return log_prior / eta + eta * total + lowered + check_nonnegative("tail", tail)
+
+
+def mixture_lift(
+    learned: float, behind: float, price: float, late: float, floors: float, reward_width: float, exploration: float
+) -> float:
+    """Theorem 19(b) of docs/theory.md: E[lift] of the default bandit is at least the expectation of this.
+
+    (1 - exploration) (learned - behind - M (price + late + floors)), `learned` the `learned_lift` of one slow expert.
+
+    >>> mixture_lift(900.0, behind=20.0, price=300.0, late=0.0, floors=80.0, reward_width=1.0, exploration=0.0)
+    500.0
+    """
+    kept = 1.0 - check_probability("exploration", exploration)
+    width = check_positive("reward_width", reward_width)
+    return kept * (learned - behind - width * (price + late + check_nonnegative("floors", floors)))
 
 
 def paper_shift(margin: float) -> float:

@@ -90,7 +90,7 @@ LEAST_SPREAD = 1e-200  # below it, the experts' estimates are equal up to roundi
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _place(rows: Csr, i: int) -> Any:
+def span(rows: Csr, i: int) -> Any:
     """(start, stop, shift) of arm i: entries start..stop of data have the columns indices[p - shift]."""
     _, indices, indptr = rows
     if indptr.size == 0:
@@ -108,7 +108,7 @@ def look(rows: Csr, k: int, T: Floats, S: Floats, limit: float, scores: Floats, 
     data, indices, _ = rows
     experts = T.shape[1]
     for i in range(k):
-        start, stop, shift = _place(rows, i)
+        start, stop, shift = span(rows, i)
         squares[i] = 0.0
         for e in range(experts):
             scores[i, e] = 0.0
@@ -137,13 +137,13 @@ def _distances(rows: Csr, k: int, a: int, squares: Floats, scratch: Floats, z2: 
     if indptr.size == 0:
         _dense_distances(data, indices.size, k, a, z2)
         return
-    first, last, _ = _place(rows, a)
+    first, last, _ = span(rows, a)
     entries = 0
     for p in range(first, last):
         scratch[indices[p]] = data[p]
         entries += 1 if data[p] != 0.0 else 0
     for j in range(k):
-        start, stop, _ = _place(rows, j)
+        start, stop, _ = span(rows, j)
         total, shared, covered, differ = 0.0, 0.0, 0, False
         for p in range(start, stop):
             x = scratch[indices[p]]
@@ -266,11 +266,19 @@ def estimate(
     t: Floats, estimates: Floats,
 ) -> None:  # fmt: skip
     """Estimated rewards of all arms above the baseline, from one; and what they say about lifts."""
-    estimates[:] = 0.0
     above = reward - baseline
-    estimates[arm] = above / p[arm]
-    random = estimates[arm] / count_allowed(allowed)  # what a random arm is estimated to earn above the baseline
+    random = above / p[arm] / count_allowed(allowed)  # what a random arm is estimated to earn above the baseline
     note_seen(t, above - random)
+    credit(arm, above / p[arm], random, arms, shares, S, t, estimates)
+
+
+@njit(cache=True, error_model="numpy")
+def credit(
+    arm: int, estimated: float, random: float, arms: Integers, shares: Floats, S: Floats, t: Floats, estimates: Floats
+) -> None:
+    """The estimated rewards of all arms above the baseline, 0 but for one, and what they say about the experts."""
+    estimates[:] = 0.0
+    estimates[arm] = estimated
     mean, square = 0.0, 0.0
     for e in range(arms.size):
         lift = estimates[arms[e]] - random
@@ -346,7 +354,7 @@ def teach(
     for e in range(experts):
         _weigh(allowed, free, estimates, memo, width, full, S, coefficients, e)
     for i in range(k):
-        start, stop, shift = _place(rows, i)
+        start, stop, shift = span(rows, i)
         for q in range(start, stop):
             j, x = indices[q - shift], data[q]
             for e in range(experts):
@@ -354,7 +362,7 @@ def teach(
     for e in range(experts):
         inner, square = 0.0, 0.0
         for i in range(k):
-            start, stop, shift = _place(rows, i)
+            start, stop, shift = span(rows, i)
             for q in range(start, stop):
                 j = indices[q - shift]
                 g = scratch[j, e]

@@ -53,14 +53,14 @@ def parts(block: Floats, k: int, experts: int) -> Any:
     )
 
 
-_parts = njit(cache=True, error_model="numpy")(parts)  # for kernels: Python takes a block apart itself
+compiled_parts = njit(cache=True, error_model="numpy")(parts)  # for kernels: Python takes a block apart itself
 
 
 @njit(cache=True, error_model="numpy")
-def _note(block: Floats, arm: int, baseline: float, own: Integers, allowed: Flags) -> None:
+def complete(block: Floats, arm: int, baseline: float, own: Integers, allowed: Flags) -> None:
     """Complete a block: what the plan has not filled in."""
     k, experts = allowed.size, own.size
-    _, arms, _, p, free, _, _ = _parts(block, k, experts)
+    _, arms, _, p, free, _, _ = compiled_parts(block, k, experts)
     greedy = 0
     for e in range(experts):
         arms[e] = own[e]
@@ -71,7 +71,7 @@ def _note(block: Floats, arm: int, baseline: float, own: Integers, allowed: Flag
 
 
 @njit(cache=True, error_model="numpy")
-def _whole(floats: Floats) -> Any:
+def whole_numbers(floats: Floats) -> Any:
     """Arms as numbers to index with."""
     numbers = np.empty(floats.size, np.int64)
     for e in range(floats.size):
@@ -119,22 +119,22 @@ def decide(
 ) -> int:
     """One choice: the arm, or -1 - i if the context of arm i is not finite or too long. `block` is filled."""
     k, experts = allowed.size, S.shape[1]
-    shares, _, rates, p, _, m, z2 = _parts(block, k, experts)
+    shares, _, rates, p, _, m, z2 = compiled_parts(block, k, experts)
     scores, squares, own = np.empty((k, experts)), np.empty(k), np.empty(experts, np.int64)
     bad = ranking.look(rows, k, T, S, ranking.square_limit(how), scores, squares)
     if bad >= 0:
         return -1 - bad
     memo = own, rates, m, z2, p
     arm = _choose(rows, allowed, seed, how, S, t, scores, squares, shares, np.zeros(T.shape[0]), memo)
-    _note(block, arm, t[Total.BASELINE], own, allowed)
+    complete(block, arm, t[Total.BASELINE], own, allowed)
     return arm
 
 
 @njit(cache=True, error_model="numpy")
 def absorb(rows: Csr, reward: float, k: int, how: Floats, T: Floats, S: Floats, t: Floats, block: Floats) -> None:
     """One reward of the choice that filled the block."""
-    shares, arms, rates, p, free, m, z2 = _parts(block, k, S.shape[1])
-    memo = _whole(arms), rates, m, z2, p
+    shares, arms, rates, p, free, m, z2 = compiled_parts(block, k, S.shape[1])
+    memo = whole_numbers(arms), rates, m, z2, p
     arm, baseline, allowed = np.int64(block[ARM]), block[BASE], free > 0.0
     _learn(rows, allowed, arm, reward, baseline, how, T, S, t, shares, memo, np.empty(k), np.zeros(T.shape))
 

@@ -1,0 +1,271 @@
+"""Least squares of rewards on contexts, round by round, with the round's mean context as a second set of regressors.
+
+Every group of column_groups.py has a regression of its own. With xbar the mean of the rows of the round in the group,
+the row of arm i is
+
+    u_i = [xbar, 1, x_i - xbar]        predicted reward w.u_i, its uncertainty sqrt(u_i' P u_i)
+
+so that the effect within a round is estimated apart from that between rounds. Where the arm is the only one in its
+group, x_i - xbar is 0: a context crossed with the arm gets one regression per arm. Columns of xbar are standardised,
+those of x_i - xbar divided by their standard deviation within rounds, as far as seen; both are clipped.
+
+A group of at most FULL columns has a full covariance P; in a larger one it is diagonal (regression_diagonal.py). P
+begins at 1 / (BETWEEN m) for xbar, 1 / (WITHIN m) for x_i - xbar, m columns in the group (the entries of a row, if P is
+diagonal), and CONSTANT. A lesson is, with the old P,
+
+    w += P u (y - w.u) / (1 + u' P u)        P -= P u u' P / (1 + u' P u)
+
+    members   int64, the columns of groups with a full covariance, in the order of their places
+    pool      float64, for each of these groups w (n,) and P (n, n), n = `side`
+"""
+
+from math import sqrt
+
+import numpy as np
+
+from massart.kernels.compiling import Csr, Floats, Integers, njit
+from massart.kernels.learning.column_groups import (
+    FULL,
+    Column,
+    Group,
+    bounded,
+    clipped,
+    listed,
+    lists,
+    over,
+    root,
+    unit,
+)
+from massart.kernels.learning.regression_diagonal import learn_diagonal, note_diagonal, predict_diagonal
+from massart.kernels.learning.simd import LANES, add_products, load, no_sums, spread, store, total
+
+MOST_POOL = 1 << 22  # numbers in the pool; groups that do not fit have a diagonal covariance
+OPTIMISM, NOISE = 0.3, 1e-12
+_STEP = np.uint64(LANES)
+
+
+@njit(cache=True, error_model="numpy")
+def _gather(rows: Csr, i: int, columns: Floats, g: int, groups: Floats, own: Integers, x: Floats) -> None:
+    """x_i by place, (m,); `own` are the members of its group g, entries of other groups are left out."""
+    data, indices, indptr = rows
+    if indptr.size == 0:
+        row = data[i * indices.size : (i + 1) * indices.size]
+        for place in range(x.size):
+            x[place] = row[own[place]]
+        return
+    x[:] = 0.0
+    for p in range(indptr[i], indptr[i + 1]):
+        j = indices[p]
+        home = np.int64(columns[j, Column.GROUP])
+        if home > 0 and root(groups, home) == g:
+            x[np.int64(columns[j, Column.PLACE])] = data[p]
+
+
+def lead(m: int) -> int:
+    """Entries of u for xbar and the constant, of m columns: filled up with zeros, so that vectors have no rest.
+
+    >>> lead(7), lead(8)
+    (8, 16)
+    """
+    return (m + LANES) // LANES * LANES
+
+
+def side(m: int, paired: bool) -> int:
+    """Entries of u, with those for x - xbar if two rows of the group were in one round.
+
+    >>> side(8, paired=False), side(8, paired=True)
+    (16, 24)
+    """
+    return lead(m) + ((m + LANES - 1) // LANES * LANES if paired else 0)
+
+
+_lead = njit(cache=True, error_model="numpy")(lead)
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _times(
+    P: Floats, n: np.uint64, begin: np.uint64, size: np.uint64, u: Floats, first: np.uint64, out: Floats
+) -> None:
+    """out[first:n] = sum_j P[begin + j, first:n] u[j] over j < size; P has rows of n, and all are multiples of 8."""
+    for i in range(first, n, _STEP):
+        sums, place = no_sums(), begin * n + i
+        for j in range(size):
+            sums = add_products(sums, spread(u[j]), load(P, place))
+            place += n
+        store(out, i, sums)
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _dot(a: Floats, first: np.uint64, b: Floats) -> float:
+    """a[first:].b, for as many numbers as b has, a multiple of 8."""
+    sums = no_sums()
+    for i in range(np.uint64(0), np.uint64(b.size), _STEP):
+        sums = add_products(sums, load(a, first + i), load(b, i))
+    return total(sums)
+
+
+@njit(cache=True, error_model="numpy")
+def predict(
+    rows: Csr, k: int, columns: Floats, groups: Floats, members: Integers, pool: Floats, home: Integers, level: float,
+    means: Floats, widths: Floats, scratch: Floats,
+) -> None:  # fmt: skip
+    """Predicted rewards (k,) and their uncertainties (k,); an arm of no group has the reward `level`, and none."""
+    first, after = lists(home, groups.shape[0])
+    own = np.empty(k, np.int64)
+    for i in range(k):
+        g = home[i]
+        if g == 0:
+            means[i], widths[i] = level, 0.0
+            continue
+        if first[g] != i:
+            continue
+        count = listed(i, after, own)
+        if groups[g, Group.DIAGONAL] != 0.0:
+            predict_diagonal(rows, own[:count], columns, groups, g, means, widths, scratch)
+        else:
+            _predict_full(rows, own[:count], columns, groups, members, pool, g, means, widths)
+
+
+@njit(cache=True, error_model="numpy")
+def _predict_full(
+    rows: Csr, arms: Integers, columns: Floats, groups: Floats, members: Integers, pool: Floats, g: int,
+    means: Floats, widths: Floats,
+) -> None:  # fmt: skip
+    m, start = np.int64(groups[g, Group.LAID]), np.int64(groups[g, Group.START])
+    first = np.int64(groups[g, Group.FIRST])
+    own = members[first : first + m]
+    n, ahead = np.int64(groups[g, Group.SIDE]), _lead(m)
+    paired = n > ahead and arms.size > 1
+    w, P = pool[start : start + n], pool[start + n : start + n + n * n]
+    mean, c, out, units = np.zeros(m), np.zeros(ahead), np.empty(n), np.empty(m)
+    X = np.zeros((arms.size, (m + LANES - 1) // LANES * LANES))
+    for i in range(arms.size):
+        x = X[i, :m]
+        _gather(rows, arms[i], columns, g, groups, own, x)
+        for place in range(m):
+            mean[place] += x[place]
+    for place in range(m):
+        j = own[place]
+        mean[place] /= arms.size
+        c[place] = over(mean[place] - columns[j, Column.MEAN], columns[j, Column.SQUARES], columns[j, Column.COUNT])
+        units[place] = unit(columns[j, Column.SPREAD], columns[j, Column.PAIRS])
+    c[m] = 1.0
+    many, zero, behind = np.uint64(n), np.uint64(0), np.uint64(ahead)
+    _times(P, many, zero, behind, c, zero, out)
+    base, square = _dot(w, zero, c), _dot(out, zero, c)
+    if not paired:
+        for i in range(arms.size):
+            means[arms[i]], widths[arms[i]] = base, sqrt(max(0.0, square))
+        return
+    own_part = np.empty(n)
+    for i in range(arms.size):
+        arm, z = arms[i], X[i]
+        for place in range(m):
+            z[place] = clipped((z[place] - mean[place]) * units[place])
+        _times(P, many, behind, many - behind, z, behind, own_part)
+        means[arm] = base + _dot(w, behind, z)
+        wide = square + 2.0 * _dot(out, behind, z) + _dot(own_part, behind, z)
+        widths[arm] = sqrt(max(0.0, wide))
+
+
+@njit(cache=True, error_model="numpy")
+def _note_full(
+    rows: Csr, arms: Integers, arm: int, columns: Floats, groups: Floats, members: Integers, g: int, mean: Floats,
+    z: Floats,
+) -> None:  # fmt: skip
+    """Count the rows of a group in what is known of its columns; `mean` becomes xbar, `z` x of `arm` less xbar."""
+    m, first = np.int64(groups[g, Group.LAID]), np.int64(groups[g, Group.FIRST])
+    own = members[first : first + m]
+    X, spread = np.empty((arms.size, m)), np.zeros(m)
+    for place in range(m):
+        mean[place] = 0.0
+    for i in range(arms.size):
+        x = X[i]
+        _gather(rows, arms[i], columns, g, groups, own, x)
+        for place in range(m):
+            mean[place] += x[place]
+    for place in range(m):
+        mean[place] /= arms.size
+    for i in range(arms.size):
+        x = X[i]
+        for place in range(m):
+            x[place] -= mean[place]
+            spread[place] += x[place] * x[place]
+        if arms[i] == arm:
+            for place in range(m):
+                z[place] = x[place]
+    for place in range(m):
+        j = own[place]
+        columns[j, Column.COUNT] += 1.0
+        away = mean[place] - columns[j, Column.MEAN]
+        columns[j, Column.MEAN] += away / columns[j, Column.COUNT]
+        columns[j, Column.SQUARES] += away * (mean[place] - columns[j, Column.MEAN])
+        if arms.size > 1:
+            columns[j, Column.PAIRS] += 1.0
+            columns[j, Column.SPREAD] += spread[place] / (arms.size - 1.0)
+
+
+@njit(cache=True, error_model="numpy")
+def learn(
+    rows: Csr, k: int, arm: int, y: float, columns: Floats, groups: Floats, members: Integers, pool: Floats,
+    home: Integers, scratch: Floats,
+) -> None:  # fmt: skip
+    """One lesson: arm `arm` had the reward y. What is known of the columns is brought up to date first."""
+    first, after = lists(home, groups.shape[0])
+    own = np.empty(k, np.int64)
+    mean, z = np.empty(FULL), np.empty(FULL)
+    for i in range(k):
+        g = home[i]
+        if g == 0 or first[g] != i:
+            continue
+        count = listed(i, after, own)
+        diagonal = groups[g, Group.DIAGONAL] != 0.0
+        if diagonal:
+            note_diagonal(rows, own[:count], columns)
+        else:
+            _note_full(rows, own[:count], arm, columns, groups, members, g, mean, z)
+        if g == home[arm]:
+            if diagonal:
+                learn_diagonal(rows, own[:count], arm, y, columns, groups, g, scratch)
+            else:
+                _learn_full(y, count, columns, groups, members, pool, g, mean, z)
+
+
+@njit(cache=True, error_model="numpy")
+def _learn_full(
+    y: float, count: int, columns: Floats, groups: Floats, members: Integers, pool: Floats, g: int, mean: Floats,
+    within: Floats,
+) -> None:  # fmt: skip
+    m, start = np.int64(groups[g, Group.LAID]), np.int64(groups[g, Group.START])
+    own = members[np.int64(groups[g, Group.FIRST]) :]
+    n, ahead = np.int64(groups[g, Group.SIDE]), _lead(m)
+    w, P = pool[start : start + n], pool[start + n : start + n + n * n]
+    used = n if n > ahead and count > 1 else ahead  # u is 0 beyond it
+    u, v = np.zeros(n), np.empty(n)
+    if used > ahead:
+        for place in range(m):
+            j = own[place]
+            u[ahead + place] = over(within[place], columns[j, Column.SPREAD], columns[j, Column.PAIRS])
+    for place in range(m):
+        j = own[place]
+        u[place] = over(mean[place] - columns[j, Column.MEAN], columns[j, Column.SQUARES], columns[j, Column.COUNT])
+    u[m] = 1.0
+    many, zero = np.uint64(n), np.uint64(0)
+    _times(P, many, zero, np.uint64(used), u, zero, v)
+    square = max(0.0, _dot(u, zero, v))
+    size, error = 1.0 + square, (y - bounded(_dot(u, zero, w))) / (1.0 + square)
+    for i in range(n):
+        if v[i] * v[i] > (P[i * n + i] + NOISE) * (square + NOISE) * (1.0 + 1e-6):
+            return  # no covariance has this: rounding, or somebody else's numbers, and steps from it might grow
+    for i in range(n):
+        w[i] += error * v[i]
+    scale = 1.0 / sqrt(size)
+    for i in range(n):
+        v[i] *= scale
+    row = zero
+    for i in range(many):
+        if v[i] != 0.0:
+            factor = spread(-v[i])
+            for j in range(zero, many, _STEP):
+                store(P, row + j, add_products(load(P, row + j), factor, load(v, j)))
+        row += many

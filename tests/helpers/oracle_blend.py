@@ -1,0 +1,69 @@
+"""The default bandit's regression and the accounts of its mixture, short and slow: docs/theory.md, section 9.2."""
+
+import numpy as np
+
+PRIOR, BETWEEN, WITHIN, CLIP = 0.05, 0.2, 0.5, 6.0
+
+
+class Regression:
+    """Of a group of m columns: rows [xbar, 1, x - xbar] in units of what was seen, ridge by its formula."""
+
+    def __init__(self, m):
+        self.m, self.count, self.pairs = m, 0, 0
+        self.mean, self.squares, self.spread = np.zeros(m), np.zeros(m), np.zeros(m)
+        prior = np.concatenate([np.full(m, BETWEEN * m), [2.0], np.full(m, WITHIN * m)])
+        self.A, self.b = np.diag(prior), np.zeros(2 * m + 1)
+
+    def row(self, X, arm):
+        with np.errstate(all="ignore"):
+            c = (X.mean(axis=0) - self.mean) / np.sqrt(self.squares / self.count)
+            z = (X[arm] - X.mean(axis=0)) / np.sqrt(self.spread / self.pairs)
+        u = np.concatenate([np.nan_to_num(c, posinf=0, neginf=0), [1.0], np.nan_to_num(z, posinf=0, neginf=0)])
+        return np.clip(u, -CLIP, CLIP)
+
+    def predict(self, X):
+        w = np.linalg.solve(self.A, self.b)
+        U = np.array([self.row(X, arm) for arm in range(len(X))])
+        return U @ w, np.sqrt(np.einsum("ij,ij->i", U, np.linalg.solve(self.A, U.T).T))
+
+    def learn(self, X, arm, y):
+        self.count += 1
+        away = X.mean(axis=0) - self.mean
+        self.mean = self.mean + away / self.count
+        self.squares = self.squares + away * (X.mean(axis=0) - self.mean)
+        if len(X) > 1:
+            self.pairs += 1
+            self.spread = self.spread + X.var(axis=0, ddof=1)
+        if arm is not None:
+            u = self.row(X, arm)
+            self.A += np.outer(u, u)
+            self.b += y * u
+
+
+class Prod:
+    """Theorem 19(a): shares, and the price of the path."""
+
+    def __init__(self, prior=PRIOR):
+        self.prior, self.lead, self.squares = prior, 0.0, 0.0
+        self.gained = self.lowered = self.tail = 0.0
+
+    @property
+    def rate(self):
+        return np.sqrt(np.log(1 / self.prior) / (1 + self.squares))
+
+    @property
+    def share(self):
+        x = self.rate * self.lead - self.rate**2 * self.squares
+        return 1 / (1 + (1 - self.prior) / self.prior * np.exp(-x))
+
+    def potential(self, rate):
+        return (
+            np.logaddexp(np.log1p(-self.prior), np.log(self.prior) + rate * self.lead - rate**2 * self.squares) / rate
+        )
+
+    def add(self, delta):
+        rate, share = self.rate, self.share
+        self.gained += share * delta
+        self.tail += share * rate * delta**2 if rate * delta < -0.5 else 0.0
+        self.lead, self.squares = self.lead + delta, self.squares + delta**2
+        self.lowered += self.potential(self.rate) - self.potential(rate)

@@ -1,0 +1,164 @@
+"""The default bandit's kernels follow the textbook; the price of its mixture is paid on no path twice."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracle_blend import Prod, Regression
+
+from massart import theory
+from massart.kernels.learning import blend
+from massart.kernels.learning import ranking as kernel
+from massart.kernels.learning.blend import REST, Mixed
+from massart.learners.bandit import MonotoneBandit
+
+D = 5
+CLOSE = 1e-7  # the kernels add in another order, and update an inverse instead of solving
+
+
+def predictions(choice):
+    """The arm of the regression, and its predicted rewards, from what the choice carries."""
+    k = len(choice.probabilities)
+    rest = choice.memo["rest"][-(REST + 2 * k) :]
+    return int(rest[0]), rest[REST : REST + k], rest[1:REST], rest[REST + k :]
+
+
+def items(count, seed=0, scale=1.0):
+    """Rows whose reward rises with the first column within a round, and falls with its mean between rounds."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        level = rng.normal()
+        X = rng.normal(size=(int(rng.integers(2, 6)), D)) + level * np.eye(D)[0]
+        yield (
+            X * scale,
+            (rng.random(len(X)) < 0.5 - 0.3 * np.tanh(level) + 0.2 * np.tanh(X[:, 0] - level)).astype(float),
+        )
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
+def test_items_follow_one_regression_with_the_mean_of_the_round(form, scale):
+    bandit, oracle = MonotoneBandit(random_state=1), Regression(D)
+    for number, (X, r) in enumerate(items(200, scale=scale)):
+        choice = bandit.choose(form(X))
+        arm, predicted, _, _ = predictions(choice)
+        means, widths = oracle.predict(X) if number else (np.full(len(X), 0.5), np.zeros(len(X)))
+        np.testing.assert_allclose(predicted, np.clip(means, 0, 1), atol=CLOSE, err_msg=f"round {number}")
+        bonus = means + 0.3 * widths
+        assert bonus[arm] >= bonus.max() - CLOSE
+        bandit.learn(choice, r[choice.arm])
+        oracle.learn(X, choice.arm, r[choice.arm])
+
+
+def test_a_context_crossed_with_the_arm_has_a_regression_per_arm():
+    """A row in a block of its own: every block has the context's statistics, the arm played has the lesson."""
+    bandit, oracles, rng = MonotoneBandit(random_state=1), [Regression(D) for _ in range(3)], np.random.default_rng(5)
+    for number in range(150):
+        x = rng.normal(size=D) * np.arange(1, D + 1)
+        choice = bandit.choose(np.kron(np.eye(3), x))
+        _, predicted, _, _ = predictions(choice)
+        if number:
+            means = np.array([oracle.predict(x[None])[0][0] for oracle in oracles])
+            np.testing.assert_allclose(predicted, np.clip(means, 0, 1), atol=CLOSE, err_msg=f"round {number}")
+        reward = float(rng.random() < 1 / (1 + np.exp(-x[choice.arm])))
+        bandit.learn(choice, reward)
+        for arm, oracle in enumerate(oracles):
+            oracle.learn(x[None], 0 if arm == choice.arm else None, reward)
+
+
+def paths(seed):
+    """Numbers with light and heavy tails, drifts of both signs, single blows, and those that undo what was gained."""
+    rng = np.random.default_rng(seed)
+    yield rng.normal(size=500)
+    yield rng.standard_t(df=1.2, size=500)
+    yield 0.3 + rng.normal(size=500)
+    yield -0.3 + rng.standard_t(df=1.5, size=500)
+    yield np.concatenate([np.full(200, 0.5), [-300.0], np.full(200, 0.5)])
+    yield np.concatenate([[1e6], rng.normal(size=100)])
+    yield np.concatenate([[-1e6], rng.normal(size=100)])
+    yield rng.choice([-1.0, 1.0], size=500) * 10.0 ** rng.uniform(-3, 6, size=500)
+    prod, found = Prod(), []
+    for _ in range(400):  # the adversary takes the sign that hurts
+        found.append(-1.0 if prod.share > 0.3 else 1.0)
+        prod.add(found[-1])
+    yield np.array(found)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("prior", blend.PRIORS)
+def test_the_price_theorem_on_every_path(prior, seed):
+    """Theorem 19(a), the kernel's sums against the textbook's, and its second claim; slack for rounding only."""
+    for deltas in paths(seed):
+        prod, mix = Prod(prior), np.zeros((len(Mixed), 2))
+        bound = 0.0
+        for delta in deltas:
+            rate = prod.rate
+            assert blend.portion(prior, mix[Mixed.LEAD, 0], mix[Mixed.SQUARES, 0]) == pytest.approx(
+                prod.share, rel=1e-6
+            )
+            blend.note(mix, 0, prior, delta, prod.share, 0.1)
+            prod.add(delta)
+            bound += (rate - prod.rate) * prod.squares
+        size = 1e-9 * (1 + np.abs(deltas).sum())
+        sums = mix[[Mixed.LEAD, Mixed.SQUARES, Mixed.LOWERED, Mixed.TAIL], 0]
+        np.testing.assert_allclose(sums, [prod.lead, prod.squares, prod.lowered, prod.tail], rtol=1e-6, atol=size)
+        assert abs(mix[Mixed.LATE, 0]) <= size  # learned at once
+        assert prod.lowered <= bound + size
+        assert prod.gained >= prod.lead - theory.path_price(prior, *map(float, sums[1:])) - size
+        assert prod.gained >= -np.log(1 / (1 - prior)) / prod.rate - sums[2] - sums[3] - size
+
+
+def test_without_the_tail_the_price_is_too_low():
+    """A gain that a blow undoes: the term is needed, so the theorem's test can fail."""
+    prod = Prod()
+    for delta in [1.0] * 60 + [-60.0]:
+        prod.add(delta)
+    price = theory.path_price(0.05, prod.squares, prod.lowered, prod.tail)
+    assert prod.gained >= prod.lead - price
+    assert prod.tail > 0
+    assert prod.gained < -np.log(1 / 0.95) / prod.rate - prod.lowered
+
+
+@pytest.mark.parametrize("delay", [1, 7, 100])
+def test_the_accounts_of_the_mixture_from_public_numbers(delay):
+    """D, V, LATE, FLOORS and BEHIND of U, recomputed from probabilities, memos and rewards, in any order."""
+    bandit, rng, waiting = MonotoneBandit(random_state=3, exploration=0.05), np.random.default_rng(0), []
+    prod, late, floors, behind, seen = Prod(), 0.0, 0.0, np.zeros(4), 0.0
+    for X, r in items(150, seed=2):
+        choice = bandit.choose(X)
+        waiting.append((choice, r[choice.arm]))
+        if len(waiting) < delay:
+            continue
+        for n in rng.permutation(len(waiting)):
+            one, reward = waiting[n]
+            k, p, memo = len(one.probabilities), one.probabilities, one.memo
+            arm, q, (s1, f1, s2, f2), p_slow = predictions(one)
+            fast = memo["rest"][: -(REST + 2 * k)]
+            p_fast = fast[3 + 12 : 3 + 12 + k]
+            estimated = q + (np.arange(k) == one.arm) * (reward - q) / p
+            share = s1 + f1 * (1 - s1)
+            default = (1 - share) * np.eye(k)[arm] + share * p_fast
+            mixed = default + (s2 + f2 * (1 - s2)) * (p_slow - default)
+            np.testing.assert_allclose(0.95 * mixed + 0.05 / k, p, atol=1e-12)
+            delta = (p_slow - default) @ estimated
+            late += (prod.share - s2) * delta
+            floors += f2 * (1 - s2)
+            prod.add(delta)
+            seen += reward - estimated.mean()
+            single = (np.arange(k) == one.arm) * (reward - memo["baseline"]) / p
+            lifts = (1 - memo["rates"]) * (single[memo["arms"]] - single.mean())
+            behind += lifts - memo["shares"] @ lifts
+            bandit.learn(one, reward)
+        waiting = []
+    arrays = bandit.arrays()
+    found = arrays["mix"][[Mixed.LEAD, Mixed.SQUARES, Mixed.LATE, Mixed.FLOORS], 1]
+    np.testing.assert_allclose(found, [prod.lead, prod.squares, late, floors], rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(arrays["behind"], behind, rtol=1e-7, atol=1e-7)
+    assert arrays["totals"][kernel.Total.SEEN] == pytest.approx(seen, abs=1e-7)
+    assert (abs(late) < 1e-9) == (delay == 1)
+    slow = arrays["experts"][:, 2]  # gap and margin .1
+    names = ("DELTA", "KEPT", "CAP", "SQUARES", "FIRST", "DRIFT")
+    learned = theory.learned_lift(*(float(slow[kernel.Expert[name]]) for name in names))
+    price = theory.path_price(0.05, prod.squares, prod.lowered, prod.tail)
+    certificate = bandit.certificate()
+    assert certificate.assumed == pytest.approx((0.1, 0.1))
+    assert certificate.guaranteed_lift == pytest.approx(0.95 * (learned - behind[2] - price - late - floors), rel=1e-6)
