@@ -330,7 +330,7 @@ def test_a_bandit_that_knows_one_of_gap_and_margin_has_no_guarantee():
     assert certificate.gap == KINDS[kind].get("gap")
     assert certificate.margin is None
     assert (certificate.verdict, certificate.holds, certificate.evidence) == (NOTHING, True, 1.0)
-    assert certificate.sentence == f"{NOTHING}: there is a theorem only for a bandit that knows both gap and margin"
+    assert certificate.sentence == f"{NOTHING}: there is no theorem for a bandit that knows one of gap and margin"
 
 
 def test_algorithm_3_as_printed_guarantees_nothing_once_a_reward_came_late():
