@@ -19,6 +19,7 @@ from massart.kernels.learning.ranking import span
 FULL = 128  # columns of a group with a full covariance
 BETWEEN, WITHIN, CLIP = 0.2, 0.5, 6.0
 CONSTANT = 0.5  # variance of the constant at first
+ALIKE = 0.5  # correlation, at first, of what a column does between rounds and within them
 FAR = 10.0
 NOTHING, DIRTY = 0, 1  # what `join` found
 
