@@ -98,6 +98,8 @@ def join(rows: Csr, k: int, columns: Floats, groups: Floats, used: int) -> Any:
                 if other == 0:
                     unseen += 1
                     continue
+                if other == g:
+                    continue
                 other = root(groups, other)
                 columns[indices[p - shift], Column.GROUP] = other  # a shorter way next time
                 if g == 0:
