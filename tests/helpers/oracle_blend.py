@@ -2,7 +2,7 @@
 
 import numpy as np
 
-PRIOR, BETWEEN, WITHIN, CLIP = 0.05, 0.2, 0.5, 6.0
+PRIOR, BETWEEN, WITHIN, ALIKE, CLIP = 0.05, 0.2, 0.5, 0.5, 6.0
 
 
 class Regression:
@@ -11,8 +11,10 @@ class Regression:
     def __init__(self, m):
         self.m, self.count, self.pairs = m, 0, 0
         self.mean, self.squares, self.spread = np.zeros(m), np.zeros(m), np.zeros(m)
-        prior = np.concatenate([np.full(m, BETWEEN * m), [2.0], np.full(m, WITHIN * m)])
-        self.A, self.b = np.diag(prior), np.zeros(2 * m + 1)
+        P = np.diag(1 / np.concatenate([np.full(m, BETWEEN * m), [2.0], np.full(m, WITHIN * m)]))
+        for j in range(m):
+            P[j, m + 1 + j] = P[m + 1 + j, j] = ALIKE / np.sqrt(BETWEEN * m * WITHIN * m)
+        self.A, self.b = np.linalg.inv(P), np.zeros(2 * m + 1)
 
     def row(self, X, arm):
         with np.errstate(all="ignore"):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.kernels.learning.column_groups import BETWEEN, CONSTANT, FULL, WITHIN, Column, Group
+from massart.kernels.learning.column_groups import ALIKE, BETWEEN, CONSTANT, FULL, WITHIN, Column, Group
 from massart.kernels.learning.regression import MOST_POOL, lead, side
 
 __all__ = ["lay_out", "resolve"]
@@ -54,6 +54,9 @@ def lay_out(columns: Any, groups: Any, members: Any, pool: Any) -> tuple[NDArray
         variances = np.zeros(n)
         variances[:m], variances[m], variances[ahead : ahead + m] = 1.0 / (BETWEEN * m), CONSTANT, 1.0 / (WITHIN * m)
         np.fill_diagonal(P, variances)
+        if n > ahead:  # effects within rounds and between them are expected to be alike
+            twin, alike = np.arange(m), ALIKE * np.sqrt(variances[0] * variances[ahead])
+            P[twin, ahead + twin] = P[ahead + twin, twin] = alike
         for number, piece in enumerate(pieces.get(g, ())):
             _move(old[piece], own, w, P, number == 0)
         columns[own, Column.PLACE] = np.arange(m)
@@ -83,6 +86,8 @@ def _move(old: tuple[Any, Any, Any], own: Any, w: Any, P: Any, constant: bool) -
     shrink[before] = 1.0
     kept = np.ones(weights.size, bool)
     kept[before] = constant
+    if weights.size == before + 1 and P.shape[0] > lead(m):  # what was learned says nothing of the other part
+        P[places, lead(m) + places] = P[lead(m) + places, places] = 0.0
     to = to[kept]
     w[to] = weights[kept]
     P[np.ix_(to, to)] = (covariance * shrink[:, None] * shrink[None, :])[np.ix_(kept, kept)]

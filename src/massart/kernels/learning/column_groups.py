@@ -19,6 +19,7 @@ from massart.kernels.learning.ranking import span
 FULL = 128  # columns of a group with a full covariance
 BETWEEN, WITHIN, CLIP = 0.2, 0.5, 6.0
 CONSTANT = 0.5  # variance of the constant at first
+ALIKE = 0.5  # correlation, at first, of what a column does between rounds and within them
 FAR = 10.0
 NOTHING, DIRTY = 0, 1  # what `join` found
 
@@ -96,6 +97,8 @@ def join(rows: Csr, k: int, columns: Floats, groups: Floats, used: int) -> Any:
                 other = np.int64(columns[indices[p - shift], Column.GROUP])
                 if other == 0:
                     unseen += 1
+                    continue
+                if other == g:
                     continue
                 other = root(groups, other)
                 columns[indices[p - shift], Column.GROUP] = other  # a shorter way next time

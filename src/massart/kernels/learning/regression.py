@@ -11,7 +11,8 @@ those of x_i - xbar divided by their standard deviation within rounds, as far as
 
 A group of at most FULL columns has a full covariance P; in a larger one it is diagonal (regression_diagonal.py). P
 begins at 1 / (BETWEEN m) for xbar, 1 / (WITHIN m) for x_i - xbar, m columns in the group (the entries of a row, if P is
-diagonal), and CONSTANT. A lesson is, with the old P,
+diagonal), and CONSTANT; both effects of a column have the correlation ALIKE, unless P is diagonal. A lesson is, with
+the old P,
 
     w += P u (y - w.u) / (1 + u' P u)        P -= P u u' P / (1 + u' P u)
 
