@@ -224,7 +224,7 @@ def test_bandit_and_ranker(tmp_path):
     assert found["guaranteed_lift"] == pytest.approx(ranker.guaranteed_lift)
     page = run(tmp_path / "b").stdout
     assert "1 choices wait for their reward" in page
-    assert "guarantees nothing yet: there is a theorem only for" in " ".join(page.split())
+    assert "guarantees nothing yet: there is no theorem for a bandit that knows one of" in " ".join(page.split())
     assert "nothing yet" in run(tmp_path / "r").stdout
     assert "promised" not in page + run(tmp_path / "r").stdout
 

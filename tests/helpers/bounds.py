@@ -3,11 +3,11 @@
 import sys
 
 import numpy as np
-from numba import njit
 
 
 def require_bounds_checking() -> None:
     """End the program if it would not notice an index out of bounds."""
+    from numba import njit
 
     @njit
     def beyond(array: np.ndarray, i: int) -> int:

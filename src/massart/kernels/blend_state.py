@@ -87,7 +87,7 @@ class BlendState(RankingState):
         self._fits(arms)
         weights = self.weights if self.weights.shape[0] >= arms.width else self.first_weights(arms.width)
         fast = self.fast_totals if keep else self.fast_totals.copy()
-        block = np.empty(self.block_size(arms.count))
+        block = np.zeros(self.block_size(arms.count))
         arm = blend.decide(
             arms.rows, arms.allowed, seed, self.how, (weights, self.experts, totals),
             (self.fast_weights, self.fast_experts, fast), self.mix, self._model(), self._scratch, block,
@@ -138,7 +138,7 @@ class BlendState(RankingState):
         arms, chances, n = np.empty(len(X), np.int64), np.empty(len(X)), 0
         if len(X):
             self.weights = self.first_weights(X.shape[2])
-            block = np.empty(self.block_size(X.shape[1]))
+            block = np.zeros(self.block_size(X.shape[1]))
         while n < len(X):
             n = blend.play(
                 X, r, n, seed, self.how, self._slow(), self._fast(), self.mix, self.behind, self._model(),

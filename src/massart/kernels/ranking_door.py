@@ -265,7 +265,7 @@ def make_round(arms: CheckedArms, block: NDArray[np.float64], experts: int) -> C
 def check_round(arms: CheckedArms, arm: int, probabilities: Any, memo: Mapping[str, Any], state: Any) -> CheckedRound:
     """A choice that was out of our hands, with what `CheckedRound.memo` said of it; see `check_block`."""
     k, experts = arms.count, state.experts.shape[1]
-    block = np.empty(state.block_size(k))
+    block = np.zeros(state.block_size(k))
     shares, own, rates, p, free, m, z2 = rounds.parts(block, k, experts)
     into = {"arms": own, "rates": rates, "margins": m, "distances": z2, "allowed": free, "shares": shares}
     if state.is_blend:

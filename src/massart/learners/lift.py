@@ -169,7 +169,7 @@ def certify_blend(state: BlendState, pending: Collection[int], confidence: float
     price = theory.path_price(PRIORS[1], *(float(mix[row]) for row in (Mixed.SQUARES, Mixed.LOWERED, Mixed.TAIL)))
     guaranteed = theory.mixture_lift(
         learned_lift(S[:, e]), float(state.behind[e]), price, float(mix[Mixed.LATE]), float(mix[Mixed.FLOORS]),
-        state.highest - state.lowest, float(state.how[Setting.FLOOR]),
+        state.highest - state.lowest, 1.0 - float(state.how[Setting.FLOOR]),
     )  # fmt: skip
     assumed = float(S[Expert.DELTA, e]), float(S[Expert.GAMMA, e])
     return replace(plain, guaranteed_lift=guaranteed, assumed=assumed)

@@ -11,6 +11,7 @@ the noise of its estimator, printed and corrected. The library runs on none of t
 
 import math
 
+from massart.errors import InvalidParameterError
 from massart.theory.conditions import (
     check_arm_slack,
     check_arms,
@@ -277,25 +278,27 @@ def path_price(prior: float, squares: float, lowered: float, tail: float) -> flo
     >>> round(path_price(prior=0.05, squares=1e4, lowered=50.0, tail=0.0))
     396
     """
-    pi, total = check_probability("prior", prior), check_nonnegative("squares", squares)
-    log_prior = -math.log(check_positive("prior", pi))
+    if not 0.0 < check_probability("prior", prior) < 1.0:
+        raise InvalidParameterError(f"prior must lie in (0, 1); got {prior!r}")
+    log_prior, total = -math.log(prior), check_nonnegative("squares", squares)
     eta = math.sqrt(log_prior / (1.0 + total))
     return log_prior / eta + eta * total + lowered + check_nonnegative("tail", tail)
 
 
 def mixture_lift(
-    learned: float, behind: float, price: float, late: float, floors: float, reward_width: float, exploration: float
+    learned: float, behind: float, price: float, late: float, floors: float, reward_width: float, mixed: float
 ) -> float:
     """Theorem 19(b) of docs/theory.md: E[lift] of the default bandit is at least the expectation of this.
 
-    (1 - exploration) (learned - behind - M (price + late + floors)), `learned` the `learned_lift` of one slow expert.
+    mixed (learned - behind - M (price + late + floors)), `learned` the `learned_lift` of one slow expert, `mixed` the
+    probability 1 - epsilon with which a round is not explored by a uniformly random arm.
 
-    >>> mixture_lift(900.0, behind=20.0, price=300.0, late=0.0, floors=80.0, reward_width=1.0, exploration=0.0)
+    >>> mixture_lift(900.0, behind=20.0, price=300.0, late=0.0, floors=80.0, reward_width=1.0, mixed=1.0)
     500.0
     """
-    kept = 1.0 - check_probability("exploration", exploration)
+    share = check_probability("mixed", mixed)
     width = check_positive("reward_width", reward_width)
-    return kept * (learned - behind - width * (price + late + check_nonnegative("floors", floors)))
+    return share * (learned - behind - width * (price + late + check_nonnegative("floors", floors)))
 
 
 def paper_shift(margin: float) -> float:

@@ -33,7 +33,7 @@ from massart.values import Value
 __all__ = ["TrainedModel", "class_values", "content_digest", "difference", "identity", "open_trained", "write_trained"]
 
 _LAYOUT: Final = 1  # of checkpoints: what is learned and counted on the way, and how it is stored
-_SHARED: Final = 1 << 20  # bytes of all files together that are looked at
+_SHARED: Final = 1 << 22  # bytes of all files together that are looked at
 _LEAST, _BLOCK, _BLOCKS = 1 << 13, 1 << 12, 64  # bytes of a file; of a block, at least; blocks of a file, at most
 _SAMPLED, _WHOLE = "blocks:", "sha256:"
 

@@ -55,7 +55,7 @@ def read_text(
     """
     if actions > _MOST_ACTIONS:
         raise InvalidDataError(
-            f"{source}: there are {actions:,} actions, more than {_MOST_ACTIONS:,}; log --cb_adf text"
+            f"{source}: there are {actions:,} actions, more than {_MOST_ACTIONS:,}; log text of cb_adf"
         )
     for line, text in lines:
         if not text.strip():
@@ -75,7 +75,7 @@ def _decision(line: int, text: str, source: str, actions: int) -> Decision | Non
     event = Event(source, crossed=True)
     event.add(line, text)
     if event.has_shared:
-        refuse(source, line, "shared", "a line of --cb_adf text", "read it with `log_format='vw'`")
+        refuse(source, line, "shared", "a line of cb_adf text", "read it with `log_format='vw'`")
     if event.arm < 0:
         return None
     if not re.fullmatch(r"\d{1,9}", event.action) or not 1 <= int(event.action) <= actions:
