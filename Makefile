@@ -119,7 +119,7 @@ race: .venv/.peers
 
 # Peers come where their wheels exist; without them the comparisons say so and go on.
 .venv/.peers: pyproject.toml .venv/.dev
-	@for peer in vowpalwabbit river; do \
+	@for peer in vowpalwabbit river mabwiser; do \
 		$(INSTALL) --only-binary :all: $$peer || echo "$$peer has no wheel for this platform: going on without it"; \
 	done
 	@touch $@
