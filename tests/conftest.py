@@ -7,6 +7,8 @@ import pytest
 import tiers
 from typer import testing
 
+collect_ignore = ["helpers/without_numba"]  # to import it is to do without Numba
+
 # Commands that run in this process: Typer would make all of them anew for each, which takes longer than most of them.
 testing._get_command = cache(testing._get_command)
 
