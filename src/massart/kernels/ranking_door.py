@@ -30,6 +30,7 @@ _FLOAT = np.dtype(np.float64)
 _NUMBERS = "fiubO"  # booleans, whole numbers, floats, and objects that say which float they are
 # A context longer than this is refused: squares of sums of squares stay finite.
 LONGEST = 1e50
+MOST_CAP = 1e100  # of gradient norms, and of 1 / step in Algorithm 3: what a file may hold
 _MOST_ENTRIES = 1 << 40
 
 
@@ -344,7 +345,7 @@ def _steps_are_finite(arms: CheckedArms, own: NDArray[np.int64], m: Any, z2: Any
         others = np.delete(m[:, 0], own[0])
         small = others.min(initial=1.0) >= 1e-45 and others.max(initial=1.0) <= 1e300 and m.max() <= 1e300
         step = arms.allowed.sum() < 2 or floor[0] >= 1e-10 * width / arms.count
-        return bool(small and step and floor[0] > 0.0 and z2.min() >= 0.0 and z2.max() <= 1e6)
+        return bool(small and step and 0.0 < floor[0] <= MOST_CAP and z2.min() >= 0.0 and z2.max() <= 1e6)
     longest = max(arms.norm(i) for i in range(arms.count))
     # m[a] is gamma, at least 1e-12 of the longest context; w.(x_a - x_j) >= 0; |x_a - x_j| is at most twice as long
     near = bool((m >= floor).all() and floor.min() >= max(1e-13 * longest, 0.99e-150) and m.max() <= 1e110)

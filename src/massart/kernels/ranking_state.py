@@ -27,7 +27,15 @@ from massart.kernels.learning import paper_ranking as paper
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.learning import ranking_rounds as rounds
 from massart.kernels.learning.ranking import Expert, Setting, Total
-from massart.kernels.ranking_door import LONGEST, CheckedArms, CheckedRound, check_arms, contexts_too_long, make_round
+from massart.kernels.ranking_door import (
+    LONGEST,
+    MOST_CAP,
+    CheckedArms,
+    CheckedRound,
+    check_arms,
+    contexts_too_long,
+    make_round,
+)
 from massart.options import LARGEST_REWARD, LEAST_MARGIN, LEAST_WIDTH, MOST_CHOICES, MOST_HORIZON
 
 __all__ = ["RankingState", "check_state", "new_state", "require_arrays"]
@@ -37,7 +45,7 @@ _SQUARES: Final = 1e200
 _MOST_WEIGHTS: Final = 1 << 37  # a terabyte
 # Row of `experts`: its least and its largest value.
 _EXPERTS: Final = {
-    Expert.CAP: (0.0, 1e100),
+    Expert.CAP: (0.0, MOST_CAP),
     Expert.SQUARES: (0.0, _SQUARES),
     Expert.NORM2: (0.0, _SQUARES),
     Expert.SCALE: (1e-101, 1e151),
@@ -45,7 +53,7 @@ _EXPERTS: Final = {
     Expert.LIFT: (-1e100, 1e100),
     Expert.LIFT2: (0.0, _SQUARES),
     Expert.DRIFT: (-_SQUARES, _SQUARES),
-    Expert.FIRST: (0.0, 1e100),
+    Expert.FIRST: (0.0, MOST_CAP),
     Expert.VARIANCE: (0.0, 1e301),
     Expert.REACH: (0.0, 1e150),
 }
