@@ -9,7 +9,7 @@ import stat
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from forged_choices import changed
+from forged_choices import changed, resigned
 
 from massart import Choice, MonotoneBandit, load, save
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
@@ -373,3 +373,13 @@ def test_choices_that_wait_are_saved_compactly(tmp_path):
     save(bandit, tmp_path / "full")
     assert (tmp_path / "full").stat().st_size - (tmp_path / "empty").stat().st_size < 17_000
     assert load(tmp_path / "full").pending == 1000
+
+
+def test_a_probability_that_no_policy_gives_is_refused():
+    """Also of an arm that was not played: a cap made with it could not be written to a file."""
+    bandit = MonotoneBandit(0.1, 0.2, random_state=0)
+    choice = bandit.choose(np.eye(3) / 9)
+    p = np.full(3, 1e-300)
+    p[choice.arm] = 1.0
+    with pytest.raises(InvalidDataError, match="never wrote"):
+        bandit.learn(resigned(bandit, choice, probabilities=p), 1.0)

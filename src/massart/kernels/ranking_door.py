@@ -296,7 +296,9 @@ def check_block(arms: CheckedArms, block: NDArray[np.float64], state: Any) -> Ch
     own = _check_part(arms, block, how, experts)
     arm, p = block[rounds.ARM], rounds.parts(block, k, experts)[3]
     block[rounds.GREEDY] = p.argmax()
-    fair = arm == np.floor(arm) and 0 <= arm < k and p[int(arm)] >= 0.5 * kernel.LEAST_RATE / k
+    least = 0.5 * kernel.LEAST_RATE / k
+    fair = arm == np.floor(arm) and 0 <= arm < k and p[int(arm)] >= least
+    fair = fair and bool(p[arms.allowed].min() >= 1e-9 * least)  # the mixture's floors are at least 1e-9
     fair = fair and bool(how[Setting.LOWEST] <= block[rounds.BASE] <= how[Setting.HIGHEST])
     m, z2 = rounds.parts(block, k, experts)[5:]
     if not (fair and _steps_are_finite(arms, own, m, z2, how)):
