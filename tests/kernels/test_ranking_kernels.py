@@ -131,7 +131,7 @@ def test_every_gradient_is_within_the_cap_known_before_its_reward():
     S, T = np.zeros((len(ranking.Expert), 1)), np.zeros((2, 1))
     S[ranking.Expert.DELTA] = 0.2
     rows = (np.array([1.0, 0.0, -1.0, 0.0]), np.arange(2).astype(np.uint64), np.empty(0, np.uint64))
-    ranking.teach(rows, np.ones(2, bool), np.array([0.0, 1.0]), memo, 1.0, True, T, S, np.zeros((2, 1)))
+    ranking.teach(rows, np.ones(2, bool), np.array([0.0, 1.0]), memo, 1.0, 1.0, T, S, np.zeros((2, 1)))
     cap = theory.full_information_gradient_cap(arms=2, gap=0.2, margin=0.1, reward_width=1.0)
     assert np.sqrt(S[ranking.Expert.SQUARES, 0]) == pytest.approx(2 / 2 * cap)  # gradients are multiplied by 2 / k
     assert S[ranking.Expert.CAP, 0] == pytest.approx(2 / 2 * cap)

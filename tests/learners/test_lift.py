@@ -210,7 +210,7 @@ def test_contexts_longer_than_1_are_refused_where_the_margin_is_known(kind, form
             bandit.play(np.stack([np.eye(3, D)] * 4 + [X]), np.ones((5, 3)))
         assert all(np.array_equal(before[name], array) for name, array in state(bandit).items())
         assert bandit.choose(np.eye(3, D) * (1 + 1e-12)).arm in range(3)
-    ranker = MonotoneRanker()
+    ranker = MonotoneRanker(margin=0.05)
     with pytest.raises(InvalidDataError, match=r"contexts\[1\] has norm 10, but margin=0.05"):
         ranker.learn(form(X), [0.0, 1.0, 0.0])
     assert ranker.rounds == 0

@@ -22,6 +22,10 @@ def rounds(count, seed=0):
         yield X, (rng.random(k) < 0.5 + 0.4 * np.tanh(3 * X[:, 0])).astype(float)
 
 
+KNOWN, DEFAULT = {"gap": 0.1, "margin": 0.05}, {"random_state": 0}
+both = pytest.mark.parametrize("options", [KNOWN, DEFAULT], ids=["known", "default"])
+
+
 def trained(count=50, **parameters):
     ranker = MonotoneRanker(**parameters)
     for X, r in rounds(count):
@@ -105,8 +109,9 @@ def test_the_lift_is_at_least_the_guaranteed_one(arms):
     assert np.mean(ahead) >= -4 * np.std(ahead, ddof=1) / np.sqrt(len(ahead))
 
 
-def test_rankings_sort_scores_and_keep_the_order_of_equals():
-    ranker = trained()
+@both
+def test_rankings_sort_scores_and_keep_the_order_of_equals(options):
+    ranker = trained(**options)
     X = np.random.default_rng(5).normal(size=(8, D))
     X[6] = X[2]
     order = ranker.predict_ranking(X).tolist()
@@ -114,28 +119,31 @@ def test_rankings_sort_scores_and_keep_the_order_of_equals():
     assert sorted(order) == list(range(8))
     assert (np.diff(scores[order]) <= 0).all()
     assert order.index(2) < order.index(6)
-    assert order[0] == ranker.choose(X)
+    if options is KNOWN:
+        assert order[0] == ranker.choose(X)
     assert np.array_equal(scores, ranker.predict(X))
     np.testing.assert_allclose(scores, X @ ranker.weights, atol=1e-12)
     np.testing.assert_allclose(scores, ranker.score(sp.csr_matrix(X)), atol=1e-12)
 
 
-def test_fit_learns_one_round_per_query_in_their_first_order():
+@both
+def test_fit_learns_one_round_per_query_in_their_first_order(options):
     groups = list(rounds(30, seed=2))
     X, y = np.vstack([X for X, _ in groups]), np.concatenate([r for _, r in groups])
     names = np.random.default_rng(0).permutation(30)  # the numbers of queries say nothing about their order
     qid = np.concatenate([np.full(len(r), names[n]) for n, (_, r) in enumerate(groups)])
-    one = MonotoneRanker()
+    one = MonotoneRanker(**options)
     for contexts, rewards in groups:
         one.learn(contexts, rewards)
-    assert_same(state(one), state(MonotoneRanker().fit(X, y, qid)))
-    assert MonotoneRanker().fit(sp.csr_matrix(X), y, qid).rounds == 30
+    assert_same(state(one), state(MonotoneRanker(**options).fit(X, y, qid)))
+    assert MonotoneRanker(**options).fit(sp.csr_matrix(X), y, qid).rounds == 30
     with pytest.raises(InvalidDataError, match="same number of rows"):
-        MonotoneRanker().fit(X, y, qid[:-1])
+        MonotoneRanker(**options).fit(X, y, qid[:-1])
 
 
-def test_save_and_restore_are_exact():
-    for ranker in (MonotoneRanker(), trained()):
+@both
+def test_save_and_restore_are_exact(options):
+    for ranker in (MonotoneRanker(**options), trained(**options)):
         again, copy = MonotoneRanker.from_arrays(state(ranker)), ranker.copy()
         for X, r in rounds(20, seed=3):
             for one in (ranker, again, copy):
@@ -147,9 +155,14 @@ def test_save_and_restore_are_exact():
         assert_same(before, state(ranker))
 
 
-@pytest.mark.parametrize("name", ["how", "weights", "experts", "totals"])
-def test_arrays_of_another_shape_are_refused(name):
-    arrays = state(trained())
+SHARED, OWN = ["how", "weights", "experts", "totals"], ["members", "mixed", "columns", "products", "seed"]
+
+
+@pytest.mark.parametrize(
+    ("options", "name"), [*((KNOWN, name) for name in SHARED), *((DEFAULT, name) for name in [*SHARED, *OWN])], ids=str
+)
+def test_arrays_of_another_shape_are_refused(options, name):
+    arrays = state(trained(**options))
     arrays[name] = np.zeros((2, 3, 4))
     with pytest.raises(ModelFileError):
         MonotoneRanker.from_arrays(arrays)
@@ -174,22 +187,24 @@ NAN = np.array([[0.0, 1.0, 0.0, 0.0, 0.0], [np.nan, 0.0, 0.0, 0.0, 0.0]])
     ],
 )
 def test_bad_rounds_are_refused_and_nothing_changes(contexts, rewards, match):
-    for ranker in (MonotoneRanker(), trained()):
+    for ranker in (MonotoneRanker(**KNOWN), trained(**KNOWN), MonotoneRanker(**DEFAULT), trained(**DEFAULT)):
         before = state(ranker)
         with pytest.raises(InvalidDataError, match=match):
             ranker.learn(contexts, rewards)
         assert_same(before, state(ranker))
 
 
-def test_another_width_is_refused():
-    ranker = trained()
+@both
+def test_another_width_is_refused(options):
+    ranker = trained(**options)
     for call in (ranker.choose, ranker.score, ranker.predict_ranking, lambda X: ranker.learn(X, [1.0])):
         with pytest.raises(InvalidDataError, match="7 features"):
             call(np.ones((1, 7)))
 
 
-def test_looking_teaches_nothing():
-    ranker = MonotoneRanker()
+@both
+def test_looking_teaches_nothing(options):
+    ranker = MonotoneRanker(**options)
     before = state(ranker)
     ranker.choose(np.eye(3))
     ranker.predict_ranking(np.eye(4))  # the number of features is not known before the first round
@@ -199,7 +214,7 @@ def test_looking_teaches_nothing():
 @pytest.mark.parametrize(
     "parameters",
     [{"gap": 0}, {"gap": 1.5}, {"gap": np.nan}, {"margin": 0}, {"margin": 3}, {"margin": np.nan},
-     {"reward_range": (1, 1)}, {"reward_range": None}],
+     {"reward_range": (1, 1)}, {"reward_range": None}, {"random_state": -1}, {"random_state": 0.5}],
     ids=str,
 )  # fmt: skip
 def test_parameters_out_of_range_are_refused_by_name(parameters):
@@ -212,3 +227,9 @@ def test_the_cap_is_that_of_theorem_9():
     ranker.learn(np.eye(4), [0.0, 0.2, 0.4, 1.0])
     cap = theory.full_information_gradient_cap(arms=4, gap=0.1, margin=0.2, reward_width=1.0)
     assert ranker.arrays()["experts"][kernel.Expert.CAP, 0] == pytest.approx(2 / 4 * cap)
+
+
+def test_with_one_of_gap_and_margin_given_the_other_is_what_it_always_was():
+    assert_same(state(trained(gap=0.2)), state(trained(gap=0.2, margin=0.05)))
+    assert_same(state(trained(margin=0.2)), state(trained(gap=0.1, margin=0.2)))
+    assert "members" not in state(trained(gap=0.2))

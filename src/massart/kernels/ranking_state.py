@@ -239,7 +239,7 @@ class RankingState:
         kernel.plan(arms.rows, arms.allowed, how, self.experts, t, shares, scores, squares, scratch, memo)
         memo[1][0] = 0.0  # nothing is explored: everything is seen
         width = self.highest - self.lowest
-        kernel.teach(arms.rows, arms.allowed, rewards, memo, width, True, self.weights, self.experts, board)
+        kernel.teach(arms.rows, arms.allowed, rewards, memo, width, 1.0, self.weights, self.experts, board)
         t[Total.ROUNDS] += 1.0
         t[Total.REWARD] += rewards[memo[0][0]]
         t[Total.SEEN] += rewards[memo[0][0]] - rewards.mean()
@@ -304,8 +304,11 @@ def _state(how: Any, weights: Any, experts: Any, totals: Any) -> RankingState:
 
 
 @np.errstate(all="ignore")  # forged numbers overflow, and are then found to be too large
-def check_state(arrays: dict[str, NDArray[Any]], *, ranker: bool = False) -> RankingState:
-    """The state whose `arrays()` these are, from a file that may hold anything; a ModelFileError says what is wrong."""
+def check_state(arrays: dict[str, NDArray[Any]], *, ranker: int = 0) -> RankingState:
+    """The state whose `arrays()` these are, from a file that may hold anything; a ModelFileError says what is wrong.
+
+    `ranker` is how many experts a ranker has; 0 means that it is a bandit's state.
+    """
     require_arrays(arrays, ("how", "experts", "totals", "weights"))
     experts = arrays["experts"].shape[1] if arrays["experts"].ndim == 2 else -1
     features = arrays["weights"].shape[0] if arrays["weights"].ndim == 2 else -1
@@ -314,7 +317,7 @@ def check_state(arrays: dict[str, NDArray[Any]], *, ranker: bool = False) -> Ran
     own = {}
     for name, shape in shapes.items():
         array = arrays[name]
-        if array.dtype != np.float64 or array.shape != shape or experts < 1 or (ranker and experts != 1):
+        if array.dtype != np.float64 or array.shape != shape or experts < 1 or (ranker and experts != ranker):
             raise ModelFileError(f"array {name!r} is {array.dtype} of shape {array.shape}, which no policy has")
         own[name] = np.array(array, dtype=np.float64, order="C")
         if not np.isfinite(own[name]).all():

@@ -2,17 +2,17 @@
 
 import secrets
 import uuid
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError, shown
+from massart.errors import InvalidDataError, ModelFileError
 from massart.kernels.blend_state import BlendState, check_blend, new_blend
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.ranking_door import CheckedRound, check_round
 from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
+from massart.learners.base import seed_of
 from massart.learners.choice import Choice, Played, Signer, begin_epoch
 from massart.learners.explanation import Explanation, explain_choice
 from massart.learners.features import FeatureTable
@@ -136,7 +136,7 @@ class MonotoneBandit(Guarded):
         self._default = float(options.default_reward or 0.0)
         self._clip = bool(options.clip_rewards)
         self._state = _first_state(options)
-        self._seed = _seed_of(random_state)
+        self._seed = seed_of(random_state)
         self._pending = Pending(options.expire_after)
         self._features, self._logged = FeatureTable(), Logged()
         self._identity = uuid.uuid4().hex
@@ -301,7 +301,7 @@ class MonotoneBandit(Guarded):
 
     def reseed(self, random_state: int | None = None) -> None:
         """Draw from here on as a new bandit with this seed would after as many choices; None: a seed of its own."""
-        seed = np.uint64(secrets.randbits(64)) if random_state is None else _seed_of(random_state)
+        seed = np.uint64(secrets.randbits(64)) if random_state is None else seed_of(random_state)
         with self._lock:
             self._seed = seed
 
@@ -390,13 +390,6 @@ class MonotoneBandit(Guarded):
         self._set(state.pop("arrays"))
         self._signer = Signer(state.pop("key"))
         super().__setstate__(state)
-
-
-def _seed_of(random_state: Any) -> np.uint64:
-    if random_state is not None and not (isinstance(random_state, Integral) and int(random_state) >= 0):
-        raise InvalidParameterError(f"random_state={shown(random_state)}: give a whole number, 0 or more, or None")
-    seed = None if random_state is None else int(random_state)
-    return np.uint64(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
 
 
 def _first_state(options: BanditOptions) -> RankingState:

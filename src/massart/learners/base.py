@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
+from numbers import Integral
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.errors import InvalidParameterError
+from massart.errors import InvalidParameterError, shown
 from massart.kernels.door import NO_WEIGHT, Rows, check_labels, one_label, one_row
 from massart.learners.locking import Guarded
 from massart.learners.sparse_rows import has_weight
@@ -23,6 +24,7 @@ __all__ = [
     "check_narrower",
     "check_wider",
     "narrowed",
+    "seed_of",
     "widened",
 ]
 
@@ -181,6 +183,14 @@ class BinaryLearner(Learner):
         """An independent learner in the same state."""
         with self.held():
             return self.from_arrays({name: array.copy() for name, array in self.arrays().items()})
+
+
+def seed_of(random_state: Any) -> np.uint64:
+    """The seed of a learner's own coins: from a whole number, or a new one for None."""
+    if random_state is not None and not (isinstance(random_state, Integral) and int(random_state) >= 0):
+        raise InvalidParameterError(f"random_state={shown(random_state)}: give a whole number, 0 or more, or None")
+    seed = None if random_state is None else int(random_state)
+    return np.uint64(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
 
 
 def check_columns(n_features: Any) -> int:

@@ -12,6 +12,7 @@ from massart.kernels.blend_state import BlendState
 from massart.kernels.learning import paper_ranking as paper
 from massart.kernels.learning.blend import PRIORS, Mixed
 from massart.kernels.learning.ranking import Expert, Setting, Total
+from massart.kernels.query_state import QueryState
 
 NOTHING, WITHIN, CONTRADICTS = "guarantees nothing yet", "within the guarantee", "contradicts the declaration"
 
@@ -165,7 +166,7 @@ def certify_blend(state: BlendState, pending: Collection[int], confidence: float
     """
     S, mix = state.experts, state.mix[:, 1]
     plain = certify_lift(state.how, S, state.totals, pending, confidence)
-    e = int(np.lexsort((S[Expert.GAMMA], S[Expert.DELTA]))[-1])
+    e = _largest(S)
     price = theory.path_price(PRIORS[1], *(float(mix[row]) for row in (Mixed.SQUARES, Mixed.LOWERED, Mixed.TAIL)))
     guaranteed = theory.mixture_lift(
         learned_lift(S[:, e]), float(state.behind[e]), price, float(mix[Mixed.LATE]), float(mix[Mixed.FLOORS]),
@@ -173,6 +174,19 @@ def certify_blend(state: BlendState, pending: Collection[int], confidence: float
     )  # fmt: skip
     assumed = float(S[Expert.DELTA, e]), float(S[Expert.GAMMA, e])
     return replace(plain, guaranteed_lift=guaranteed, assumed=assumed)
+
+
+def _largest(S: NDArray[np.float64]) -> int:
+    """The expert of the largest gap and margin: it does not depend on what happens."""
+    return int(np.lexsort((S[Expert.GAMMA], S[Expert.DELTA]))[-1])
+
+
+def mixed_lift(state: QueryState) -> float:
+    """Theorem 20 of docs/theory.md: what is guaranteed of a ranker with default settings."""
+    e = _largest(state.experts)
+    return theory.mixture_lift(
+        learned_lift(state.experts[:, e]), float(state.behind[e]), 0.0, 0.0, 0.0, state.highest - state.lowest, 1.0
+    )
 
 
 def learned_lift(s: NDArray[np.float64]) -> float:

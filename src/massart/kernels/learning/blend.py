@@ -253,7 +253,7 @@ def absorb(
     for e in range(experts):
         behind[e] += (1.0 - rates[e]) * (estimates[greedy[e]] - estimated / count) - together
     reach = max(how[Setting.HIGHEST] - baseline, baseline - low)
-    ranking.teach(rows, allowed, estimates, (greedy, rates, m, z2, p), reach, False, T, S, board)
+    ranking.teach(rows, allowed, estimates, (greedy, rates, m, z2, p), reach, 0.0, T, S, board)
     ranking.remember(reward, t)
     _teach_fast(rows, arm, reward, low + width * mean, count, allowed, p, how, fast, columns, board, block[size:])
     home = np.empty(k, np.int64)
@@ -276,7 +276,7 @@ def _teach_fast(
     column_groups.scale(rows, columns, scaled)
     reach = max(how[Setting.HIGHEST] - baseline, baseline - how[Setting.LOWEST])
     memo = (greedy, rates, m, z2, chances)
-    ranking.teach((scaled, rows[1], rows[2]), allowed, estimates, memo, reach, False, T, S, board)
+    ranking.teach((scaled, rows[1], rows[2]), allowed, estimates, memo, reach, 0.0, T, S, board)
     ranking.remember(reward, t)
 
 

@@ -182,6 +182,23 @@ def compare(t: Floats, missed: float, wrong: float, c: float) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
+def _drawn(M: Floats, t: Floats, experts: int, toss: float) -> int:
+    """The expert whom a draw follows, by a toss below CHANCE."""
+    left, e = toss / t[Total.CHANCE] * t[Total.TOTAL], 0
+    while e < experts - 1 and left >= M[Member.SHARE, e]:
+        left -= M[Member.SHARE, e]
+        e += 1
+    return e
+
+
+@njit(cache=True, error_model="numpy")
+def followed(M: Floats, t: Floats, experts: int, seed: np.uint64) -> int:
+    """The expert whose answer is given in this round, or -1 if it is the vote."""
+    toss = coin(seed, t[Total.ROUNDS])
+    return -1 if toss >= t[Total.CHANCE] else _drawn(M, t, experts, toss)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
 def answer(M: Floats, t: Floats, scores: Floats, experts: int, voting: float, seed: np.uint64) -> Any:
     """The score of the answer, in units of its size, and that of the vote."""
     sums, lanes = no_sums(), np.uint64(M.shape[1])
@@ -191,10 +208,7 @@ def answer(M: Floats, t: Floats, scores: Floats, experts: int, voting: float, se
     toss = coin(seed, t[Total.ROUNDS])
     if voting == MAJORITY or toss >= t[Total.CHANCE]:
         return vote / t[Total.TOTAL], vote
-    left, e = toss / t[Total.CHANCE] * t[Total.TOTAL], 0
-    while e < experts - 1 and left >= M[Member.SHARE, e]:
-        left -= M[Member.SHARE, e]
-        e += 1
+    e = _drawn(M, t, experts, toss)
     return scores[e] / sqrt(max(M[Member.POWER, e], LEAST) if M[Member.POWER, e] > 0.0 else 1.0), vote
 
 
@@ -246,7 +260,14 @@ def judge(
         t[Total.HEARD] += c
         for e in range(experts):
             M[Member.POWER, e] += (min(scores[e] * scores[e], 1e300) - M[Member.POWER, e]) * (c / t[Total.HEARD])
-    # AdaHedge changes its rate every round; every sixteenth of the gap is as good, and costs few logarithms.
+    _set_rate(M, t, experts, wrong, left, before, finite, c)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _set_rate(
+    M: Floats, t: Floats, experts: int, wrong: float, left: float, before: float, finite: bool, c: float
+) -> None:
+    """AdaHedge changes its rate every round; every sixteenth of the gap is as good, and costs few logarithms."""
     if not finite:
         share(M, t, experts, max(0.0, wrong * c - (_fewest_losses(M, experts) - before)))
         return
@@ -256,6 +277,52 @@ def judge(
         t[Total.DOUBT] = gap - t[Total.GAP]
         if 16.0 * t[Total.DOUBT] > t[Total.GAP] or t[Total.ROUNDS] > t[Total.NEXT] or left < 1e-100:
             share(M, t, experts, gap)
+
+
+@njit(cache=True, error_model="numpy")
+def begin(M: Floats, t: Floats, experts: int) -> None:
+    """The first round comes, with a weight of 1 as all others: equal shares."""
+    for e in range(experts):
+        M[Member.SHARE, e] = M[Member.VOICE, e] = 1.0
+    t[Total.TOTAL] = t[Total.TOTAL_THEN] = experts
+    t[Total.PRIOR] = t[Total.CHANCE] = 0.5
+    t[Total.FAVOUR] = 1.0
+    weigh(t, 1.0)
+
+
+@njit(cache=True, error_model="numpy")
+def judge_losses(
+    M: Floats, t: Floats, losses: Floats, powers: Floats, experts: int, given: float, voted: float
+) -> None:
+    """`judge` with losses in [0, 1] for mistakes: of the experts, of the answer that was given, and of the vote.
+
+    `powers` are the mean squares of the experts' scores in this round.
+    """
+    finite = t[Total.GAP] > 0.0
+    before = 0.0 if finite else _fewest_losses(M, experts)
+    wrong, left = 0.0, 0.0
+    for e in range(experts):
+        keep = exp(-t[Total.RATE] * losses[e]) if finite else 1.0 if losses[e] == 0.0 else 0.0
+        wrong += losses[e] * M[Member.SHARE, e]
+        M[Member.LOSS, e] += losses[e]
+        M[Member.SHARE, e] *= keep
+        M[Member.VOICE, e] *= keep
+        left += M[Member.SHARE, e]
+    wrong /= t[Total.TOTAL]
+    t[Total.TOTAL] = left
+    t[Total.ROUNDS] += 1.0
+    t[Total.WEIGHT] += 1.0
+    t[Total.WEIGHT2] += 1.0
+    t[Total.WRONG] += given
+    t[Total.DRAWN] += wrong
+    t[Total.VOTED] += voted
+    expected = t[Total.CHANCE] * wrong + (1.0 - t[Total.CHANCE]) * voted
+    t[Total.EXPECTED] += expected
+    compare(t, voted, wrong, 1.0)
+    t[Total.HEARD] += 1.0
+    for e in range(experts):
+        M[Member.POWER, e] += (min(powers[e], 1e300) - M[Member.POWER, e]) / t[Total.HEARD]
+    _set_rate(M, t, experts, wrong, left, before, finite, 1.0)
 
 
 @njit(cache=True, error_model="numpy")

@@ -291,7 +291,7 @@ def credit(
 
 @njit(cache=True, error_model="numpy")
 def _weigh(
-    allowed: Flags, free: int, estimates: Floats, memo: Memo, width: float, full: bool, S: Floats,
+    allowed: Flags, free: int, estimates: Floats, memo: Memo, width: float, longest: float, S: Floats,
     coefficients: Floats, e: int,
 ) -> None:  # fmt: skip
     """Expert e's coefficients of the contexts in g, and what its certificate needs of the round: Theorem 17."""
@@ -323,8 +323,8 @@ def _weigh(
                     variance += part * part * chance
     chance = 1.0 / max(p[a], 1e-300)
     cap = keep * (S[Expert.DELTA, e] * sure + width * max(sure * chance, most))
-    if full:
-        cap = keep * 2.0 * (free - 1) * (S[Expert.DELTA, e] + width) / m[a, e]
+    if longest > 0.0:
+        cap = keep * 2.0 * longest * (free - 1) * (S[Expert.DELTA, e] + width) / m[a, e]
     elif S.shape[1] == 1:
         part = abs(1.0 / free - p[a]) + keep * bound
         S[Expert.VARIANCE, e] += width * width * (variance + part * part * chance)
@@ -338,21 +338,22 @@ def _weigh(
 
 @njit(cache=True, error_model="numpy")
 def teach(
-    rows: Csr, allowed: Flags, estimates: Floats, memo: Memo, width: float, full: bool, T: Floats, S: Floats,
+    rows: Csr, allowed: Flags, estimates: Floats, memo: Memo, width: float, longest: float, T: Floats, S: Floats,
     scratch: Floats,
 ) -> None:  # fmt: skip
     """One FTRL step of every expert from estimated rewards r_i' less the baseline, (k,).
 
-    `width` is the largest |r - b| that could have been seen, so that the caps cover the round before its reward; with
-    `full` information it is the width of the range, and the cap that of theory.full_information_gradient_cap. w of the
-    choice was made with the caps before it: Theorem 17(a). `scratch` is (d, experts) and left zero.
+    `width` is the largest |r - b| that could have been seen, so that the caps cover the round before its reward. If
+    all rewards were seen, `longest` is the norm that no context exceeds, `width` that of the range, and the cap that of
+    theory.full_information_gradient_cap; otherwise `longest` is 0. w of the choice was made with the caps before it:
+    Theorem 17(a). `scratch` is (d, experts) and left zero.
     """
     data, indices, _ = rows
     k, experts = memo[2].shape
     coefficients = np.empty((k, experts))
     free = count_allowed(allowed)
     for e in range(experts):
-        _weigh(allowed, free, estimates, memo, width, full, S, coefficients, e)
+        _weigh(allowed, free, estimates, memo, width, longest, S, coefficients, e)
     for i in range(k):
         start, stop, shift = span(rows, i)
         for q in range(start, stop):

@@ -109,7 +109,7 @@ def _learn(
     else:
         ranking.estimate(arm, reward, baseline, memo[4], allowed, memo[0], shares, S, t, estimates)
         width = max(how[Setting.HIGHEST] - baseline, baseline - how[Setting.LOWEST])
-        ranking.teach(rows, allowed, estimates, memo, width, False, T, S, board)
+        ranking.teach(rows, allowed, estimates, memo, width, 0.0, T, S, board)
         ranking.remember(reward, t)
 
 
