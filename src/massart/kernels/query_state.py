@@ -119,11 +119,9 @@ class QueryState(RankingState):
             total += voice[kernel.EXPERTS + e] * self.columns[:, Column.LEAST_SQUARES + e]
         return total / self._total
 
-    @property
-    def behind(self) -> NDArray[np.float64]:
-        """(EXPERTS,) how far its expected lift is behind that of each monotone expert."""
-        losses = self.mixed[mixture.Total.EXPECTED] - self.members[Member.LOSS, : kernel.EXPERTS]
-        return np.asarray((self.highest - self.lowest) * losses)
+    def price(self, expert: int) -> float:
+        """How much more it was expected to lose than a monotone expert, in units of the reward range."""
+        return float(self.mixed[mixture.Total.EXPECTED] - self.members[Member.LOSS, expert])
 
 
 def _with(slow: RankingState, arrays: dict[str, Any]) -> QueryState:

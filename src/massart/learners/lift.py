@@ -184,9 +184,8 @@ def _largest(S: NDArray[np.float64]) -> int:
 def mixed_lift(state: QueryState) -> float:
     """Theorem 20 of docs/theory.md: what is guaranteed of a ranker with default settings."""
     e = _largest(state.experts)
-    return theory.mixture_lift(
-        learned_lift(state.experts[:, e]), float(state.behind[e]), 0.0, 0.0, 0.0, state.highest - state.lowest, 1.0
-    )
+    width = state.highest - state.lowest
+    return theory.mixture_lift(learned_lift(state.experts[:, e]), 0.0, state.price(e), 0.0, 0.0, width, 1.0)
 
 
 def learned_lift(s: NDArray[np.float64]) -> float:

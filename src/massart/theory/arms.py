@@ -291,7 +291,8 @@ def mixture_lift(
     """Theorem 19(b) of docs/theory.md: E[lift] of the default bandit is at least the expectation of this.
 
     mixed (learned - behind - M (price + late + floors)), `learned` the `learned_lift` of one slow expert, `mixed` the
-    probability 1 - epsilon with which a round is not explored by a uniformly random arm.
+    probability 1 - epsilon with which a round is not explored by a uniformly random arm.  Theorem 20(a), about the
+    default ranker, has nothing but `learned` and a price that is known, and `mixed` = 1.
 
     >>> mixture_lift(900.0, behind=20.0, price=300.0, late=0.0, floors=80.0, reward_width=1.0, mixed=1.0)
     500.0

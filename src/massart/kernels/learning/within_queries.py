@@ -54,6 +54,7 @@ KAPPA: Final = 1.0 / 16.0
 LEAST: Final = 1e-200  # of a sum of squares that counts
 MOST: Final = 1e6  # of a weight times sqrt(v)
 _LEAST_PIVOT: Final = 1e-12
+_ROUNDING: Final = 1e-20  # a column whose squared deviation from its mean is that part of it did not vary
 
 
 @njit(cache=True, error_model="numpy")
@@ -162,7 +163,7 @@ def _note(rows: Csr, k: int, C: Floats, scratch: Floats, used: Integers, mean: F
     for at in range(seen):
         column = C[used[at]]
         square = squares[at] + (k - entries[at]) * mean[at] * mean[at]
-        if square > LEAST:
+        if square > max(LEAST, _ROUNDING * k * mean[at] * mean[at]):
             column[Column.COUNT] += 1.0
             column[Column.SPREAD] += square / (k - 1.0)
             column[Column.SQUARES] += square
