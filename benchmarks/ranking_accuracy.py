@@ -110,7 +110,7 @@ def _pairs(queries: Queries, seed: int) -> tuple[Floats, NDArray[np.int64]]:
 
 def _ours(queries: Queries, seed: int, passes: int = 1, **known: float) -> Floats:
     """In a random order of queries; rows are divided by the largest norm, grades by the highest."""
-    ranker = MonotoneRanker(**known)
+    ranker = MonotoneRanker(random_state=seed, **known)
     scale = np.linalg.norm(queries.X, axis=1).max()
     groups, rng = queries.groups, np.random.default_rng(seed)
     for _ in range(passes):

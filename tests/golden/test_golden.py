@@ -96,13 +96,14 @@ def test_bandit(golden, tmp_path):
     golden("models/bandit.json", contents(tmp_path / "bandit.massart", "identity"), exact)
 
 
-def test_ranker(golden, tmp_path):
-    ranker, random = MonotoneRanker(0.1, 0.1), np.random.default_rng(4)
+@pytest.mark.parametrize(("name", "options"), [("ranker", {"gap": 0.1, "margin": 0.1}), ("ranker-default", {})])
+def test_ranker(name, options, golden, tmp_path):
+    ranker, random = MonotoneRanker(random_state=0, **options), np.random.default_rng(4)
     for _ in range(200):
         contexts = random.integers(-1000, 1001, (4, 3)) / 2000.0
         ranker.learn(contexts, (contexts[:, 0] > 0).astype(float))
     save(ranker, tmp_path / "ranker.massart")
-    golden("models/ranker.json", contents(tmp_path / "ranker.massart"), exact)
+    golden(f"models/{name}.json", contents(tmp_path / "ranker.massart"), exact)
 
 
 @pytest.mark.parametrize("kind", RACES)

@@ -21,13 +21,15 @@ NUMBERS = (0.0, 1.0, -1.0, 0.5, 2.0, 7.0, 1e-12, 1e-160, 5e-324, 1e15, 2.0**48, 
 def originals(kind):
     """The arrays of several policies of a kind."""
     if kind == "ranker":
-        ranker = MonotoneRanker(0.2, 0.1)
-        found = [ranker.arrays()]
-        rng = np.random.default_rng(3)
-        for _ in range(20):
-            X = choices.contexts(rng)
-            ranker.learn(X, rng.random(X.shape[0]))
-        return [*found, ranker.arrays()]
+        found = []
+        for ranker in (MonotoneRanker(0.2, 0.1), MonotoneRanker(random_state=0)):
+            found.append(ranker.arrays())
+            rng = np.random.default_rng(3)
+            for _ in range(20):
+                X = choices.contexts(rng)
+                ranker.learn(X, rng.random(X.shape[0]))
+            found.append(ranker.arrays())
+        return found
     found = []
     for name in choices.BANDITS:
         bandit, rng = choices.trained(name), np.random.default_rng(4)
@@ -90,6 +92,7 @@ def use(policy, kind, rng):
         if kind == "ranker":
             policy.learn(X, rng.uniform(policy._state.lowest, policy._state.highest, len(X)))
             policy.predict_ranking(X)
+            policy.choose(X)
         else:
             policy.learn(policy.choose(X), rng.choice([policy._state.lowest, policy._state.highest]))
             policy.certificate()

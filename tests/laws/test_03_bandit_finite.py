@@ -8,6 +8,7 @@ import pytest
 
 from massart import MonotoneBandit, MonotoneRanker, load, save
 from massart.errors import InvalidDataError, InvalidParameterError
+from massart.kernels.learning import mixture
 from massart.kernels.learning import ranking as kernel
 
 D = 4
@@ -191,6 +192,24 @@ def test_a_ranker(ends, options):
     assert_finite(ranker)
     assert np.isfinite(ranker.score(np.eye(D))).all()
     assert np.isfinite(ranker.guaranteed_lift)
+
+
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (-1e50, 1e50), (0.0, 1e-50)])
+def test_a_ranker_with_default_settings(ends):
+    ranker, rng = MonotoneRanker(reward_range=ends, random_state=0), np.random.default_rng(0)
+    for t in range(300):
+        X = rng.normal(size=(rng.integers(1, 6), D)) * 10.0 ** rng.uniform(-160, 48, size=D)
+        ranker.learn(X, rng.choice(ends, size=len(X)))
+        if t == 200:
+            arrays = ranker.arrays()
+            arrays["totals"][kernel.Total.ROUNDS] = BILLION
+            arrays["mixed"][[mixture.Total.ROUNDS, mixture.Total.HEARD]] = BILLION
+            arrays["experts"][kernel.Expert.SQUARES] *= BILLION / 200
+            ranker = MonotoneRanker.from_arrays(arrays)
+    assert_finite(ranker)
+    assert np.isfinite(ranker.score(np.eye(D))).all()
+    assert np.isfinite(ranker.guaranteed_lift)
+    MonotoneRanker.from_arrays(ranker.arrays())
 
 
 def test_what_lies_beyond_the_limits_is_refused_with_a_sentence():

@@ -89,11 +89,12 @@ for name, options in {
         choice = bandit.choose(contexts)
         bandit.learn(choice, float(rng.integers(0, 1000) < 500 + 400 * contexts[choice.arm, 0]))
     keep(name, bandit)
-ranker, rng = MonotoneRanker(0.1, 0.1), np.random.default_rng(1)
-for _ in range(300):
-    contexts = rng.integers(-1000, 1001, (4, 3)) / 2000.0
-    ranker.learn(contexts, (contexts[:, 0] > 0).astype(float))
-keep("ranker", ranker)
+for name, options in {"ranker": {}, "ranker, gap and margin known": {"gap": 0.1, "margin": 0.1}}.items():
+    ranker, rng = MonotoneRanker(random_state=0, **options), np.random.default_rng(1)
+    for _ in range(300):
+        contexts = rng.integers(-1000, 1001, (4, 3)) / 2000.0
+        ranker.learn(contexts, (contexts[:, 0] > 0).astype(float))
+    keep(name, ranker)
 """
 
 X86 = platform.machine() in ("x86_64", "AMD64")

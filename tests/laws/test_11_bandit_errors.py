@@ -209,7 +209,8 @@ def test_a_ranker(name):
         refused(ranker, lambda: ranker.fit(good, rewards, value))
     with pytest.raises(ModelFileError):
         MonotoneRanker.from_arrays(value)
-    for parameter in {"gap", "margin", "reward_range"} - {parameter for parameter, kind in VALID if kind == name}:
+    valid = {parameter for parameter, kind in VALID if kind == name} | ({"gap", "margin"} if value is None else set())
+    for parameter in {"gap", "margin", "reward_range"} - valid:
         with pytest.raises(InvalidParameterError, match=parameter):
             MonotoneRanker(**{parameter: value})
 

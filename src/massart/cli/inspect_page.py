@@ -276,7 +276,9 @@ def _decisions(found: Mapping[str, Any]) -> list[Fact]:
     if found["kind"] == "ranker":
         facts.append(("lift", f"{found['lift']:,.1f} seen"))
         least = found["guaranteed_lift"]
-        words = f"an expected lift of at least {least:,.1f} (Theorem 17)" if least > 0 else "nothing yet"
+        known = len(found["parameters"]["gap"]) == 1
+        theorem = "Theorem 17" if known else "Theorem 20, if gap and margin are the largest of these"
+        words = f"an expected lift of at least {least:,.1f} ({theorem})" if least > 0 else "nothing yet"
         return [*facts, ("guarantee", words)]
     lift = found["certificate"]
     seen = f"{lift['observed_lift']:,.1f} seen ({lift['low']:,.1f} to {lift['high']:,.1f} at {lift['confidence']:.0%})"

@@ -3,11 +3,12 @@
 A `QueryState` is a `RankingState`, that of the monotone experts, with what is below. It is made by `new_queries` and
 `check_queries` and by nothing else, so every one has these invariants beside those of kernels/ranking_state.py:
 
-    members    (len(Member), MOST)       not negative; losses and shares at most 1e15, voices 1e120, powers 1e300
-    mixed      (len(mixture.Total),)     that of a mixture of losses in [0, 1]: at most 1e300 in size, ROUNDS those of
-                                         `totals`, sums of losses at most ROUNDS, PRIOR, CHANCE and FAVOUR in range
-    columns    (d, len(Column))          counts and sums of squares not negative; weights at most 1e160 in size
-    products   (d + 1, d) or (0, 0)      at most 1e130 in size, diagonal not negative; empty with more than FULL columns
+    members    (len(Member), MOST)       not negative; losses at most the rounds, shares 1, voices 1e100, powers 1e300
+    mixed      (len(mixture.Total),)     not negative; ROUNDS those of `totals`, which no sum of losses exceeds; TOTAL
+                                         that of the shares, RATE that of GAP; all 0 before the first round
+    columns    (d, len(Column))          counts and sums of squares from 0 to 1e130; weights at most 1e115 in size
+    products   (d + 1, d) or (0, 0)      its diagonal from 0 to 1e130, other products at most what Cauchy and Schwarz
+                                         allow; empty with more than FULL columns
     seed       (1,) uint64               of the coins
 
 All numbers are finite. Contexts of any size keep them so, because weights are bounded in units of their columns.
@@ -24,18 +25,17 @@ from massart.kernels.learning import mixture
 from massart.kernels.learning import query_mixture as kernel
 from massart.kernels.learning.mixture import Member
 from massart.kernels.learning.ranking import Expert, Setting
-from massart.kernels.learning.within_queries import FULL, MEMBERS, Column
+from massart.kernels.learning.within_queries import FULL, LEAST, MEMBERS, Column
 from massart.kernels.ranking_door import CheckedArms
 from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
 
 __all__ = ["ARRAYS", "QueryState", "check_queries", "new_queries"]
 
 ARRAYS: Final = ("members", "mixed", "columns", "products", "seed")
-_MEMBERS: Final = {Member.LOSS: 1e15, Member.SHARE: 1e15, Member.VOICE: 1e120, Member.POWER: 1e300}
 _POSITIVE: Final = [Column.COUNT, Column.SPREAD, Column.SQUARES]
-_LOSSES: Final = [mixture.Total.WRONG, mixture.Total.EXPECTED, mixture.Total.DRAWN, mixture.Total.VOTED]
-_NOT_NEGATIVE: Final = [*_LOSSES, mixture.Total.GAP, mixture.Total.RATE, mixture.Total.KEEP, mixture.Total.SPLIT,
-                        mixture.Total.DOUBT, mixture.Total.HEARD]  # fmt: skip
+_SUMS: Final = ("WRONG", "EXPECTED", "DRAWN", "VOTED", "DRAWN_THEN", "BEST_THEN", "GAP", "SPLIT")
+_LOSSES: Final = [mixture.Total[name] for name in _SUMS]  # none exceeds the number of rounds
+_ROUNDING: Final = 1e-6
 
 
 class QueryState(RankingState):
@@ -162,26 +162,40 @@ def check_queries(arrays: dict[str, NDArray[Any]]) -> QueryState:
         if not np.isfinite(own[name]).all():
             raise ModelFileError(f"array {name!r} holds numbers that are not finite")
     base.require(slow.how[Setting.RELATIVE] and not slow.how[Setting.PAPER], "how", "margin")
-    for row, most in _MEMBERS.items():
-        base.require(bool(((own["members"][row] >= 0) & (own["members"][row] <= most)).all()), "members", row.name)
-    _check_mixed(own["mixed"], slow.learned)
+    _check_mixture(own["members"], own["mixed"], slow.learned, kernel.MOST if own["products"].size else kernel.FEWEST)
     C = own["columns"].T
     base.require(bool((C[_POSITIVE] >= 0).all() and (C[_POSITIVE] <= 1e130).all()), "columns", "sums of squares")
-    base.require(bool((np.abs(C[Column.LEAST_SQUARES :]) <= 1e160).all()), "columns", "weights that are too large")
-    base.require(bool((np.abs(own["products"]) <= 1e130).all()), "products", "numbers that are too large")
-    base.require(bool((np.diagonal(own["products"]) >= 0).all()), "products", "negative sums of squares")
+    base.require(bool((np.abs(C[Column.LEAST_SQUARES :]) <= 1e115).all()), "columns", "weights that are too large")
+    _check_products(own["products"])
     return _with(slow, own)
 
 
-def _check_mixed(t: NDArray[np.float64], rounds: int) -> None:
-    places = mixture.Total
-    base.require(bool((np.abs(t) <= 1e300).all() and (t[_NOT_NEGATIVE] >= 0).all()), "mixed", "negative sums")
-    base.require(t[places.ROUNDS] == rounds, "mixed", "another number of rounds")
-    base.require(bool((t[_LOSSES] <= rounds * (1 + 1e-9)).all()), "mixed", "losses above the number of rounds")
-    if rounds:
-        base.require(t[places.TOTAL] > 0 and t[places.TOTAL_THEN] > 0, "mixed", "TOTAL")
-        base.require(t[places.HEAVIEST] == 1.0 and 0 < t[places.PRIOR] <= 0.5, "mixed", "PRIOR")
-        base.require(0 <= t[places.CHANCE] <= 1 and 1e-280 <= t[places.FAVOUR] <= 1e280, "mixed", "CHANCE")
-        base.require(t[places.HEARD] >= 1 and (t[places.GAP] == 0) == (t[places.RATE] == 0), "mixed", "RATE")
-    else:
-        base.require(not t.any(), "mixed", "numbers before the first round")
+def _check_products(A: NDArray[np.float64]) -> None:
+    diagonal = np.diagonal(A)
+    base.require(bool(((diagonal >= 0) & (diagonal <= 1e130)).all()), "products", "sums of squares")
+    root = np.sqrt(diagonal)  # Cauchy and Schwarz
+    inside = np.abs(A[:-1]) <= np.outer(root, root) * (1 + _ROUNDING) + LEAST
+    base.require(bool(inside.all() and (np.abs(A[-1:]) <= 1e15 * root + LEAST).all()), "products", "large products")
+
+
+def _check_mixture(M: NDArray[np.float64], t: NDArray[np.float64], rounds: int, experts: int) -> None:
+    """Of a mixture of losses in [0, 1], after so many rounds."""
+    places, near = mixture.Total, 1 + _ROUNDING
+    if not rounds:
+        base.require(not (M.any() or t.any()), "mixed", "numbers before the first round")
+        return
+    most = {Member.LOSS: rounds * near, Member.SHARE: near, Member.VOICE: 1e100 * near, Member.POWER: 1e300}
+    for row, largest in most.items():
+        base.require(bool(((M[row] >= 0) & (M[row] <= largest)).all()), "members", row.name)
+    base.require(not M[:, experts:].any(), "members", "more experts than there are")
+    base.require(bool((t >= 0).all() and (t <= 1e300).all()), "mixed", "negative sums")
+    base.require(t[places.ROUNDS] == t[places.HEARD] == rounds, "mixed", "another number of rounds")
+    base.require(bool((t[_LOSSES] <= rounds * near).all()), "mixed", "losses above the number of rounds")
+    total, gap = float(M[Member.SHARE].sum()), float(t[places.GAP])
+    base.require(t[places.TOTAL] > 0 and abs(t[places.TOTAL] - total) <= _ROUNDING * total, "mixed", "TOTAL")
+    base.require(1 - _ROUNDING <= t[places.TOTAL_THEN] <= experts * near, "mixed", "TOTAL_THEN")
+    rate = np.log(experts) / gap if gap else 0.0
+    base.require((gap == 0 or gap >= LEAST) and abs(t[places.RATE] - rate) <= _ROUNDING * rate, "mixed", "RATE")
+    base.require(max(t[places.KEEP], t[places.CHANCE]) <= 1, "mixed", "CHANCE")
+    base.require(t[places.HEAVIEST] == 1 and 0 < t[places.PRIOR] <= 0.5, "mixed", "PRIOR")
+    base.require(1e-281 <= t[places.FAVOUR] <= 1e281, "mixed", "FAVOUR")

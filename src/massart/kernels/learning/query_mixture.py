@@ -19,7 +19,8 @@ from massart.kernels.learning.mixture import Member
 from massart.kernels.learning.ranking import Expert, Setting, Total
 
 EXPERTS: Final = 4  # of ranking.py
-MOST: Final = EXPERTS + within_queries.MEMBERS  # columns of M
+FEWEST: Final = EXPERTS + within_queries.DIAGONAL  # with many columns
+MOST: Final = EXPERTS + within_queries.MEMBERS  # with few; columns of M
 
 
 @njit(cache=True, error_model="numpy", inline="always")

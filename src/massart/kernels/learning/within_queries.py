@@ -167,11 +167,18 @@ def _note(rows: Csr, k: int, C: Floats, scratch: Floats, used: Integers, mean: F
             column[Column.COUNT] += 1.0
             column[Column.SPREAD] += square / (k - 1.0)
             column[Column.SQUARES] += square
-        most = MOST / sqrt(max(_variance(column), LEAST))
-        for e in range(MEMBERS):
-            w = column[Column.LEAST_SQUARES + e]
-            column[Column.LEAST_SQUARES + e] = max(-most, min(most, w))
+        _bound(column)
     return seen
+
+
+@njit(cache=True, error_model="numpy")
+def _bound(column: Floats) -> None:
+    """Bring the weights of a column into their range; what is no number becomes 0."""
+    most = MOST / sqrt(max(_variance(column), LEAST))
+    for e in range(MEMBERS):
+        w = column[Column.LEAST_SQUARES + e]
+        if not -most <= w <= most:
+            column[Column.LEAST_SQUARES + e] = most if w > most else -most if w < -most else 0.0
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -343,5 +350,8 @@ def learn_members(rows: Csr, rewards: Floats, C: Floats, A: Floats, scratch: Flo
     _diagonal_steps(rows, centred, better, worse, factor, C, scratch, used, mean)
     for at in range(seen):
         scratch[used[at]] = 0.0
+        _bound(C[used[at]])
     if A.size > 0:
         _full_steps(rows, centred, better, worse, factor, C, A, used, mean)
+        for j in range(C.shape[0]):
+            _bound(C[j])
