@@ -148,7 +148,7 @@ def choose_arms(folder: Path) -> None:
 
     dense = _dense(3)[:4] / 10.0
     for options in ({}, {"gap": 0.1, "margin": 0.1}, {"gap": 0.1, "margin": 0.1, "horizon": 100, "update": "paper"}):
-        bandit, ranker = MonotoneBandit(**options), MonotoneRanker(options.get("gap"))
+        bandit, ranker = MonotoneBandit(**options), MonotoneRanker(0.1 if options else None)
         for contexts in (dense, dense.astype(np.float32), sparse.csr_array(dense)):
             choice = bandit.choose(contexts)
             bandit.learn(choice, 1.0)

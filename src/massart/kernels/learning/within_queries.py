@@ -160,10 +160,10 @@ def _note(rows: Csr, k: int, C: Floats, scratch: Floats, used: Integers, mean: F
                 z = data[p] - mean[at]
                 squares[at] += z * z
                 entries[at] += 1.0
-    for at in range(seen):
-        column = C[used[at]]
-        square = squares[at] + (k - entries[at]) * mean[at] * mean[at]
-        if square > max(LEAST, _ROUNDING * k * mean[at] * mean[at]):
+    for place in range(seen):
+        column = C[used[place]]
+        square = squares[place] + (k - entries[place]) * mean[place] * mean[place]
+        if square > max(LEAST, _ROUNDING * k * mean[place] * mean[place]):
             column[Column.COUNT] += 1.0
             column[Column.SPREAD] += square / (k - 1.0)
             column[Column.SQUARES] += square
