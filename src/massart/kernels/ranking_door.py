@@ -152,13 +152,13 @@ def check_arms(contexts: Any, allowed: Any = None, width: int | None = None) -> 
     >>> arms.count, arms.width, arms.allowed.tolist()
     (2, 2, [True, False])
     """
-    sparse = sys.modules.get("scipy.sparse")  # not imported here: whoever has a sparse matrix has done so
-    if type(contexts) is np.ndarray and contexts.dtype is _FLOAT:
-        given, csr = contexts, None
-    elif sparse is not None and sparse.issparse(contexts):
-        given, csr = contexts, _csr(contexts)
-    else:
-        given, csr = _numbers(contexts), None
+    given, csr = contexts, None
+    if not (type(contexts) is np.ndarray and contexts.dtype is _FLOAT):
+        sparse = sys.modules.get("scipy.sparse")  # not imported here: whoever has a sparse matrix has done so
+        if sparse is not None and sparse.issparse(contexts):
+            csr = _csr(contexts)
+        else:
+            given = _numbers(contexts)
     if given.ndim != 2:
         raise InvalidDataError(f"contexts have {given.ndim} dimensions: give one row per arm, (k, d)")
     count, features = given.shape

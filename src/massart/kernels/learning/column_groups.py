@@ -178,21 +178,44 @@ def _inverse(columns: Floats, j: int) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def scale(rows: Csr, columns: Floats, scaled: Floats) -> None:
-    """The rows in units of their columns' standard deviations, within rounds if known, clipped; 0 where not known."""
+def number(rows: Csr, places: Any) -> Any:
+    """The rows with the columns of the round numbered as they occur, and the column of each number.
+
+    So what is looked up for the columns of a round is in a small table. `places` (d,) may hold anything. Dense rows are
+    as they are: all columns occur.
+    """
     data, indices, indptr = rows
     if indptr.size == 0:
-        d = indices.size
-        inverse = np.empty(d)
-        for j in range(d):
-            inverse[j] = _inverse(columns, j)
+        return rows, indices
+    own, used, count = np.empty(indices.size, np.uint64), np.empty(indices.size, np.uint64), np.uint64(0)
+    for p in range(indices.size):
+        j = indices[p]
+        place = np.uint64(places[j])
+        if place >= count or used[place] != j:
+            place = count
+            places[j] = place
+            used[place] = j
+            count += np.uint64(1)
+        own[p] = place
+    return (data, own, indptr), used[:count]
+
+
+@njit(cache=True, error_model="numpy")
+def scale(local: Csr, used: Any, columns: Floats, scaled: Floats) -> None:
+    """The rows in units of their columns' standard deviations, within rounds if known, clipped; 0 where not known."""
+    data, places, indptr = local
+    inverse = np.empty(used.size)
+    for n in range(used.size):
+        inverse[n] = _inverse(columns, used[n])
+    if indptr.size == 0:
+        d = used.size
         for start in range(0, data.size, d):
             own, row = data[start : start + d], scaled[start : start + d]
-            for j in range(d):
-                row[j] = clipped(own[j] * inverse[j])
+            for n in range(d):
+                row[n] = clipped(own[n] * inverse[n])
     else:
         for p in range(data.size):
-            scaled[p] = clipped(data[p] * _inverse(columns, indices[p]))
+            scaled[p] = clipped(data[p] * inverse[places[p]])
 
 
 @njit(cache=True, error_model="numpy")
