@@ -167,13 +167,14 @@ def decide(
     bad = _plan(rows, local, allowed, setting, slow, own, scratch)
     if bad >= 0:
         return -1 - bad
-    column_groups.scale(local, used, columns, scaled)
-    _plan((scaled, rows[1], rows[2]), (scaled, local[1], local[2]), allowed, setting, fast, trial, scratch)
     home, means, widths = np.empty(k, np.int64), np.empty(k), np.empty(k)
+    column_groups.homes(rows, k, columns, groups, home)
+    inverse, known = column_groups.look_up(columns, used, column_groups.any_diagonal(groups, home))
+    column_groups.scale(local, inverse, scaled)
+    _plan((scaled, rows[1], rows[2]), (scaled, local[1], local[2]), allowed, setting, fast, trial, scratch)
     width = how[Setting.HIGHEST] - how[Setting.LOWEST]
     level = (t[Total.BASELINE] - how[Setting.LOWEST]) / width
-    column_groups.homes(rows, k, columns, groups, home)
-    regression.predict(rows, local, used, k, columns, groups, members, pool, home, level, means, widths)
+    regression.predict(rows, local, known, k, columns, groups, members, pool, home, level, means, widths)
     a, free = -1, 0
     for i in range(k):
         widths[i] = means[i] + regression.OPTIMISM * widths[i]
@@ -277,7 +278,7 @@ def _teach_fast(
     estimated = (reward - baseline) / chances[arm]
     ranking.credit(arm, estimated, estimated / count, greedy, shares, S, t, estimates)
     scaled = np.empty(rows[0].size)
-    column_groups.scale(local, used, columns, scaled)
+    column_groups.scale(local, column_groups.look_up(columns, used, False)[0], scaled)
     reach = max(how[Setting.HIGHEST] - baseline, baseline - how[Setting.LOWEST])
     memo = (greedy, rates, m, z2, chances)
     own, scaled_local = (scaled, rows[1], rows[2]), (scaled, local[1], local[2])

@@ -10,6 +10,7 @@ import numpy as np
 
 from massart.kernels.compiling import Csr, Flags, Floats, Integers, njit
 from massart.kernels.learning import ranking
+from massart.kernels.learning.column_groups import AHEAD
 from massart.kernels.learning.ranking import Expert, Memo, Setting, Total
 from massart.kernels.learning.simd import (
     add_products,
@@ -18,6 +19,8 @@ from massart.kernels.learning.simd import (
     larger,
     load_four,
     no_four,
+    prefetch,
+    prefetch_to_read,
     roots,
     spread_four,
     store_four,
@@ -31,12 +34,15 @@ _FOUR = np.uint64(4)
 @njit(cache=True, error_model="numpy")
 def look(rows: Csr, k: int, T: Floats, S: Floats, limit: float, scores: Floats, squares: Floats) -> int:
     """`ranking.look`."""
-    data, indices, _ = rows
+    data, indices, indptr = rows
+    sparse, last = indptr.size > 0, np.uint64(max(1, indices.size) - 1)
     scale = load_four(S, np.uint64(Expert.SCALE) * _FOUR)
     for i in range(k):
         start, stop, shift = ranking.span(rows, i)
         sums, square = no_four(), 0.0
         for p in range(start, stop):
+            if sparse:
+                prefetch_to_read(T, np.uint64(indices[min(p + AHEAD, last)]) * _FOUR)
             a = data[p]
             if a != 0.0:
                 square += a * a
@@ -179,8 +185,9 @@ def teach(
         for q in range(start, stop):
             place = np.uint64(places[q - shift]) * _FOUR
             store_four(board, place, add_products(load_four(board, place), c, spread_four(data[q])))
-    inner, square = no_four(), no_four()
+    inner, square, last = no_four(), no_four(), np.uint64(max(1, used.size) - 1)
     for n in range(used.size):
+        prefetch(T, np.uint64(used[min(np.uint64(n) + AHEAD, last)]) * _FOUR)
         g, place = load_four(board, np.uint64(n) * _FOUR), np.uint64(used[n]) * _FOUR
         weights = load_four(T, place)
         inner, square = add_products(inner, weights, g), add_products(square, g, g)

@@ -38,7 +38,7 @@ from massart.kernels.learning.column_groups import (
     root,
     unit,
 )
-from massart.kernels.learning.regression_diagonal import gathered, learn_diagonal, note_diagonal, predict_diagonal
+from massart.kernels.learning.regression_diagonal import learn_diagonal, note_diagonal, predict_diagonal
 from massart.kernels.learning.simd import LANES, add_products, load, no_sums, spread, store, total
 
 MOST_POOL = 1 << 22  # numbers in the pool; groups that do not fit have a diagonal covariance
@@ -124,17 +124,12 @@ def _dot(a: Floats, first: np.uint64, b: Floats) -> float:
 
 @njit(cache=True, error_model="numpy")
 def predict(
-    rows: Csr, local: Csr, used: Any, k: int, columns: Floats, groups: Floats, members: Integers, pool: Floats,
+    rows: Csr, local: Csr, known: Floats, k: int, columns: Floats, groups: Floats, members: Integers, pool: Floats,
     home: Integers, level: float, means: Floats, widths: Floats,
 ) -> None:  # fmt: skip
     """Predicted rewards (k,) and their uncertainties (k,); an arm of no group has the reward `level`, and none."""
     first, after = lists(home, groups.shape[0])
-    own = np.empty(k, np.int64)
-    diagonal = False
-    for i in range(k):
-        diagonal |= groups[home[i], Group.DIAGONAL] != 0.0 and home[i] > 0
-    known = gathered(columns, used if diagonal else used[:0])
-    xbar = np.zeros(known.shape[0])
+    own, xbar = np.empty(k, np.int64), np.zeros(known.shape[0])
     for i in range(k):
         g = home[i]
         if g == 0:

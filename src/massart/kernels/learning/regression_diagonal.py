@@ -3,9 +3,9 @@
 Nothing is centred. Columns are in units of the root mean square of their entries that are not 0.
 
 Rows are local ones, whose columns column_groups.py has numbered; `used` has the column of each number. `known` has a row
-for each, with what is read of it once a round:
+for each, by `column_groups.look_up`; a column that has not been learned has the unit 0 there, and so no effect:
 
-    unit, WEIGHT, VARIANCE, OWN, OWN_VARIANCE, 1 if it has been learned or 0
+    one over its unit, WEIGHT, VARIANCE, OWN, OWN_VARIANCE
 """
 
 from math import sqrt
@@ -14,21 +14,8 @@ from typing import Any
 import numpy as np
 
 from massart.kernels.compiling import Csr, Floats, Integers, njit
-from massart.kernels.learning.column_groups import Column, Group, bounded, clipped, unit
+from massart.kernels.learning.column_groups import AHEAD, Column, Group, bounded, clipped, prefetch_column, unit
 from massart.kernels.learning.ranking import span
-
-
-@njit(cache=True, error_model="numpy")
-def gathered(columns: Floats, used: Any) -> Any:
-    """`known`, (columns of the round, 6)."""
-    known = np.empty((used.size, 6))
-    for n in range(used.size):
-        own, to = columns[used[n]], known[n]
-        to[0] = unit(own[Column.SQUARES], own[Column.COUNT])
-        to[1], to[2] = own[Column.WEIGHT], own[Column.VARIANCE]
-        to[3], to[4] = own[Column.OWN], own[Column.OWN_VARIANCE]
-        to[5] = 1.0 if own[Column.GROUP] != 0.0 else 0.0
-    return known
 
 
 @njit(cache=True, error_model="numpy")
@@ -47,7 +34,7 @@ def predict_diagonal(
         arm, own, wide = arms[i], 0.0, 0.0
         for p in range(start, stop):
             n = places[p - shift]
-            if known[n, 5] != 0.0 and data[p] != 0.0:
+            if data[p] != 0.0:
                 x, mean = clipped(data[p] * known[n, 0]), clipped(xbar[n] * known[n, 0])
                 own += known[n, 3] * x
                 wide += known[n, 4] * ((x - mean) * (x - mean) - mean * mean)
@@ -57,12 +44,11 @@ def predict_diagonal(
         for p in range(start, stop):
             n = places[p - shift]
             if xbar[n] != 0.0:
-                if known[n, 5] != 0.0:
-                    mean = clipped(xbar[n] * known[n, 0])
-                    base += known[n, 1] * mean
-                    square += known[n, 2] * mean * mean
-                    opposite += known[n, 3] * mean
-                    together += known[n, 4] * mean * mean
+                mean = clipped(xbar[n] * known[n, 0])
+                base += known[n, 1] * mean
+                square += known[n, 2] * mean * mean
+                opposite += known[n, 3] * mean
+                together += known[n, 4] * mean * mean
                 xbar[n] = 0.0
     for i in range(arms.size):
         arm = arms[i]
@@ -101,6 +87,7 @@ def learn_diagonal(
             if data[p] != 0.0:
                 n = places[p - shift]
                 if own_number[n] == 0:
+                    prefetch_column(columns, used, n + AHEAD)
                     j = np.int64(used[n])
                     listed[seen] = j
                     known[seen, 0], known[seen, 1] = columns[j, Column.COUNT], columns[j, Column.SQUARES]
