@@ -82,13 +82,16 @@ class BlendState(RankingState):
     def _decide(
         self, arms: CheckedArms, seed: Any, totals: Any, otherwise: str, *, keep: bool
     ) -> tuple[int, CheckedRound]:
-        self._fits(arms)
-        weights = self.weights if self.weights.shape[0] >= arms.width else self.first_weights(arms.width)
+        weights = self.weights
+        if weights.shape[0] != arms.width:
+            self._fits(arms)
+            weights = self.first_weights(arms.width)
         fast = self.fast_totals if keep else self.fast_totals.copy()
         block = np.empty(self.block_size(arms.count))
         arm = blend.decide(
             arms.rows, arms.allowed, seed, self.how, (weights, self.experts, totals),
-            (self.fast_weights, self.fast_experts, fast), self.mix, self._model(), self._places, block,
+            (self.fast_weights, self.fast_experts, fast), self.mix,
+            (self.columns, self.groups, self.members, self.pool), self._places, block,
         )  # fmt: skip
         if arm < 0:
             arms.refuse(-1 - arm, None, otherwise)
@@ -109,16 +112,17 @@ class BlendState(RankingState):
         """Learn the reward of a round, a number within the range."""
         if made.block.size != self.block_size(made.arms.count) or not self.lowest <= reward <= self.highest:
             raise InvalidDataError(f"a choice of {made.experts} experts, reward {reward:g}: not for this bandit")
-        self._fits(made.arms)
-        if self.weights.shape[0] < made.arms.width:
-            self.weights = self.first_weights(made.arms.width)
-        rows, count, block = made.arms.rows, made.arms.count, made.block
+        arms = made.arms
+        if self.weights.shape[0] != arms.width:
+            self._fits(arms)
+            self.weights = self.first_weights(arms.width)
         learned = blend.learn(
-            rows, reward, count, self.how, self._slow(), self._fast(), self.mix, self.behind, self._model(),
-            self._places, block,
+            arms.rows, reward, arms.count, self.how, (self.weights, self.experts, self.totals),
+            (self.fast_weights, self.fast_experts, self.fast_totals), self.mix, self.behind,
+            (self.columns, self.groups, self.members, self.pool), self._places, made.block,
         )  # fmt: skip
         if not learned:
-            self._learn_new_columns(rows, reward, count, block)
+            self._learn_new_columns(arms.rows, reward, arms.count, made.block)
 
     def _learn_new_columns(self, rows: Any, reward: float, count: int, block: NDArray[np.float64]) -> None:
         """Learn a round whose columns have to be put into groups, or groups to be laid out anew."""

@@ -115,9 +115,7 @@ def _floor(how: Floats, S: Floats, t: Floats, mix: Floats) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def _plan(
-    rows: Csr, local: Csr, allowed: Flags, how: Floats, experts: Experts, block: Floats, scratch: Floats
-) -> int:
+def _plan(rows: Csr, local: Csr, allowed: Flags, how: Floats, experts: Experts, block: Floats, scratch: Floats) -> int:
     """What one set of experts would do, into its block; returns -1, or the arm whose context is not finite."""
     T, S, t = experts
     k, count = allowed.size, S.shape[1]
@@ -205,7 +203,7 @@ def absorb(
     model: Regression, places: Any, block: Floats,
 ) -> None:  # fmt: skip
     """One reward of the choice that filled the block; all columns have been joined and laid out."""
-    T, S, t = slow
+    _, S, t = slow
     columns, groups, members, pool = model
     experts = S.shape[1]
     size = HEAD + 3 * experts + 2 * k + 2 * k * experts
@@ -272,7 +270,7 @@ def _teach_fast(
     how: Floats, fast: Experts, columns: Floats, block: Floats,
 ) -> None:  # fmt: skip
     """The experts B learn with importance weights that are at most 1 / CLIPPED."""
-    T, S, t = fast
+    _, S, t = fast
     shares, arms, rates, _, _, m, z2 = compiled_parts(block, p.size, S.shape[1])
     chances, estimates, greedy = np.maximum(p, CLIPPED), np.empty(p.size), whole_numbers(arms)
     estimated = (reward - baseline) / chances[arm]

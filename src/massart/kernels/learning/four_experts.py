@@ -65,7 +65,8 @@ def plan(
     free = ranking.count_allowed(allowed)
     t[Total.LONGEST] = max(t[Total.LONGEST], sqrt(squares.max()))
     unit = t[Total.LONGEST] if how[Setting.RELATIVE] != 0.0 else 1.0
-    _greedy(allowed, scores, arms)
+    numbers = np.empty(12)
+    _greedy(allowed, scores, numbers, arms)
     for e in range(4):
         known = -1
         for other in range(e):
@@ -88,10 +89,10 @@ def plan(
             apart = where_zero(own - spread_four(float(j)), no_four(), load_four(z2, place))
             totals = totals + apart / (margins * margins)
             most = larger(most, apart)
-    sums, widest, gammas = np.empty(4), np.empty(4), np.empty(4)
-    store_four(sums, np.uint64(0), totals)
-    store_four(widest, np.uint64(0), most)
-    store_four(gammas, np.uint64(0), gamma)
+    sums, widest, gammas = numbers[:4], numbers[4:8], numbers[8:]
+    store_four(numbers, np.uint64(0), totals)
+    store_four(numbers, _FOUR, most)
+    store_four(numbers, _FOUR + _FOUR, gamma)
     other = 0.0  # the probability of an arm that no expert plays
     for e in range(4):
         rates[e] = ranking.exploration(how, S, t, free, gammas[e], sums[e], widest[e] > 0.0, e)
@@ -106,8 +107,8 @@ def plan(
 
 
 @njit(cache=True, error_model="numpy")
-def _greedy(allowed: Flags, scores: Floats, arms: Integers) -> None:
-    """Each expert's own greedy arm, the first of equals."""
+def _greedy(allowed: Flags, scores: Floats, numbers: Floats, arms: Integers) -> None:
+    """Each expert's own greedy arm, the first of equals, by way of `numbers` (4,)."""
     first = 0
     while not allowed[first]:
         first += 1
@@ -117,7 +118,6 @@ def _greedy(allowed: Flags, scores: Floats, arms: Integers) -> None:
             own = load_four(scores, np.uint64(i) * _FOUR)
             found = where_larger(own, best, spread_four(float(i)), found)
             best = larger(own, best)
-    numbers = np.empty(4)
     store_four(numbers, np.uint64(0), found)
     for e in range(4):
         arms[e] = np.int64(numbers[e])
@@ -125,9 +125,10 @@ def _greedy(allowed: Flags, scores: Floats, arms: Integers) -> None:
 
 @njit(cache=True, error_model="numpy")
 def _weigh(
-    allowed: Flags, free: int, estimates: Floats, memo: Memo, width: float, S: Floats, coefficients: Floats
-) -> None:
-    """The coefficients of contexts in g, and what certificates need of the round."""
+    allowed: Flags, free: int, estimates: Floats, memo: Memo, width: float, S: Floats, coefficients: Floats,
+    numbers: Floats,
+) -> None:  # fmt: skip
+    """The coefficients of contexts in g, and what certificates need of the round; `numbers` (8,) is written to."""
     arms, rates, m, z2, p = memo
     zero, one, tiny = no_four(), spread_four(1.0), spread_four(1e-300)
     keep = (one - load_four(rates, np.uint64(0))) / spread_four(float(free))
@@ -160,14 +161,13 @@ def _weigh(
     store_four(S, np.uint64(Expert.KEPT) * _FOUR, load_four(S, np.uint64(Expert.KEPT) * _FOUR)
                + (one - load_four(rates, np.uint64(0))) * pairs / spread_four(float(free)))  # fmt: skip
     store_four(S, np.uint64(Expert.DRIFT) * _FOUR, load_four(S, np.uint64(Expert.DRIFT) * _FOUR) + along)
-    own_parts, own_caps = np.empty(4), np.empty(4)
-    store_four(own_parts, np.uint64(0), toward)
-    store_four(own_caps, np.uint64(0), caps)
+    store_four(numbers, np.uint64(0), toward)
+    store_four(numbers, _FOUR, caps)
     for e in range(4):
-        coefficients[arms[e], e] = own_parts[e]
+        coefficients[arms[e], e] = numbers[e]
         if S[Expert.CAP, e] == 0.0:
-            S[Expert.FIRST, e] = own_caps[e]
-        S[Expert.CAP, e] = max(S[Expert.CAP, e], own_caps[e])
+            S[Expert.FIRST, e] = numbers[4 + e]
+        S[Expert.CAP, e] = max(S[Expert.CAP, e], numbers[4 + e])
 
 
 @njit(cache=True, error_model="numpy")
@@ -177,8 +177,8 @@ def teach(
     """`ranking.teach` from the reward of one arm."""
     data, places, _ = local
     k = allowed.size
-    coefficients, board, zero = np.empty((k, 4)), np.zeros((used.size, 4)), np.uint64(0)
-    _weigh(allowed, ranking.count_allowed(allowed), estimates, memo, width, S, coefficients)
+    coefficients, board, numbers = np.empty((k, 4)), np.zeros((used.size, 4)), np.empty(8)
+    _weigh(allowed, ranking.count_allowed(allowed), estimates, memo, width, S, coefficients, numbers)
     for i in range(k):
         start, stop, shift = ranking.span(local, i)
         c = load_four(coefficients, np.uint64(i) * _FOUR)
@@ -192,8 +192,7 @@ def teach(
         weights = load_four(T, place)
         inner, square = add_products(inner, weights, g), add_products(square, g, g)
         store_four(T, place, weights - g)
-    inners, squares = np.empty(4), np.empty(4)
-    store_four(inners, zero, inner)
-    store_four(squares, zero, square)
+    store_four(numbers, np.uint64(0), inner)
+    store_four(numbers, _FOUR, square)
     for e in range(4):
-        ranking.rescale(S, inners[e], squares[e], e)
+        ranking.rescale(S, numbers[e], numbers[4 + e], e)

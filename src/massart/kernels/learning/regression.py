@@ -90,7 +90,7 @@ def _times(
 ) -> None:
     """out[first:n] = sum_j P[begin + j, first:n] u[j] over j < size; P has rows of n, and all are multiples of 8."""
     i = first
-    while i + _WIDE <= n or (i < n and n - first >= _WIDE):  # four sums at once: in one, additions wait for each other
+    while i < n and n - first >= _WIDE:  # four sums at once: in one, additions wait for each other
         i = min(i, n - _WIDE)
         a, b, c, d, place = no_sums(), no_sums(), no_sums(), no_sums(), begin * n + i
         for j in range(size):
@@ -105,12 +105,12 @@ def _times(
         store(out, i + _STEP + _STEP, c)
         store(out, i + _STEP + _STEP + _STEP, d)
         i += _WIDE
-    for i in range(i, n, _STEP):
-        sums, place = no_sums(), begin * n + i
+    for rest in range(i, n, _STEP):
+        sums, place = no_sums(), begin * n + rest
         for j in range(size):
             sums = add_products(sums, spread(u[j]), load(P, place))
             place += n
-        store(out, i, sums)
+        store(out, rest, sums)
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)

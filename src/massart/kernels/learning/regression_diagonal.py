@@ -2,8 +2,8 @@
 
 Nothing is centred. Columns are in units of the root mean square of their entries that are not 0.
 
-Rows are local ones, whose columns column_groups.py has numbered; `used` has the column of each number. `known` has a row
-for each, by `column_groups.look_up`; a column that has not been learned has the unit 0 there, and so no effect:
+Rows are local ones, whose columns column_groups.py has numbered; `used` has the column of each number. `known` has a
+row for each, by `column_groups.look_up`; of a column that has not been learned the first is 0, so it has no effect:
 
     one over its unit, WEIGHT, VARIANCE, OWN, OWN_VARIANCE
 """
