@@ -93,12 +93,12 @@ def plan(
     store_four(numbers, np.uint64(0), totals)
     store_four(numbers, _FOUR, most)
     store_four(numbers, _FOUR + _FOUR, gamma)
-    other = 0.0  # the probability of an arm that no expert plays
+    elsewhere = 0.0  # the probability of an arm that no expert plays
     for e in range(4):
         rates[e] = ranking.exploration(how, S, t, free, gammas[e], sums[e], widest[e] > 0.0, e)
-        other += shares[e] * (rates[e] / free)
+        elsewhere += shares[e] * (rates[e] / free)
     for i in range(k):
-        p[i] = other if allowed[i] else 0.0
+        p[i] = elsewhere if allowed[i] else 0.0
     for e in range(4):
         chance = 0.0
         for n in range(4):

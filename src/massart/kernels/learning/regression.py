@@ -261,10 +261,10 @@ def _learn_full(
     u, v = np.zeros(n), np.empty(n)
     if used > ahead:
         for place in range(m):
-            j = np.uint64(own[place])
+            j = own[place]
             u[ahead + place] = over(within[place], columns[j, Column.SPREAD], columns[j, Column.PAIRS])
     for place in range(m):
-        j = np.uint64(own[place])
+        j = own[place]
         u[place] = over(mean[place] - columns[j, Column.MEAN], columns[j, Column.SQUARES], columns[j, Column.COUNT])
     u[m] = 1.0
     many, zero = np.uint64(n), np.uint64(0)
