@@ -3,8 +3,9 @@
     python benchmarks/bandit_speed.py --json results/bandit_speed.json
 
 Ten arms with 50 features each. Vowpal Wabbit is given its lines of text ready made; only the label is put in front of
-one of them. Then how the time grows with the number of arms and of features, and how many rounds per second a
-simulation plays at once. By the clock, alone on the machine, with one thread for BLAS and OpenMP.
+one of them. Then rounds of a thousand arms with 20 hashed features each; then how the time grows with the number of
+arms and of features, and how many rounds per second a simulation plays at once. By the clock, alone on the machine,
+with one thread for BLAS and OpenMP.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import numpy as np
 from measuring import Contender, Elapsed, Finding, Section, Wanted, interleave, quotients, stopwatch
 from numpy.typing import NDArray
 from report import begin, console, options_of, print_section, progress, write_json
+from scipy.sparse import csr_matrix
 from workloads import SEED
 
 from massart import MonotoneBandit
@@ -23,6 +25,8 @@ ARMS, FEATURES, REWARD = 10, 50, 0.5
 OURS = "MonotoneBandit, default settings"
 ROUNDS, SLOW_ROUNDS, SIMULATED = 2_000, 300, 100_000
 WANTED_RATE = 300_000
+MANY, NONZEROS, BITS = 1_000, 20, 18  # arms with hashed features, 2^BITS columns
+HASHED_ROUNDS, KNOWN_ROUNDS = 40, 20  # timed, and before that
 
 
 def contexts(rounds: int, arms: int, features: int) -> NDArray[np.float64]:
@@ -118,13 +122,83 @@ def versus_section(repeats: int, part: int, tick: Callable[..., Any]) -> Section
     seconds = interleave(contenders, repeats, tick)
     mine = seconds[OURS].wall
     findings = [
-        Finding(c.name, c.measures, quotients(seconds[c.name].wall, mine), Wanted(at_least=3.0))
+        Finding(c.name, c.measures, quotients(seconds[c.name].wall, mine), Wanted(at_least=4.0))
         if c.name in ("Vowpal Wabbit", "river", "MABWiser")
         else Finding(c.name, c.measures, quotients(seconds[c.name].wall, mine))
         for c in contenders[1:]
     ]
     about = f"k = {ARMS}, d = {FEATURES}. Numbers: time for a decision, in times of {OURS}."
     return Section("One decision at a time", about, "times", contenders, seconds, findings, absent)
+
+
+def hashed(rounds: int) -> list[csr_matrix]:
+    """Rounds of MANY arms with NONZEROS ones each, in columns that are drawn uniformly."""
+    rng = np.random.default_rng([SEED, rounds])
+    made = []
+    for _ in range(rounds):
+        columns = np.array([np.sort(rng.choice(1 << BITS, NONZEROS, replace=False)) for _ in range(MANY)])
+        parts = (np.ones(columns.size), columns.ravel(), np.arange(0, columns.size + 1, NONZEROS))
+        made.append(csr_matrix(parts, shape=(MANY, 1 << BITS)))
+    return made
+
+
+def ours_hashed(rows: list[csr_matrix], known: int) -> Contender:
+    """`choose`, then `learn`, after `known` rounds that are not timed."""
+
+    def run() -> Elapsed:
+        bandit = MonotoneBandit(random_state=SEED)
+
+        def play(part: list[csr_matrix]) -> None:
+            for arms in part:
+                bandit.learn(bandit.choose(arms), REWARD)
+
+        play(rows[:known])
+        return stopwatch(lambda: play(rows[known:]))
+
+    return Contender(OURS, "choose + learn of CSR matrices", len(rows) - known, run)
+
+
+def vowpal_hashed(rows: list[csr_matrix], known: int) -> Contender:
+    """`predict`, a draw, then `learn`, after `known` rounds that are not timed."""
+    from vowpalwabbit import Workspace
+
+    lines = [["| " + " ".join(map(str, own)) for own in arms.indices.reshape(MANY, NONZEROS)] for arms in rows]
+    coins = np.random.default_rng(SEED).random(len(rows))
+
+    def run() -> Elapsed:
+        workspace = Workspace(f"--cb_explore_adf --epsilon 0.1 --quiet -b {BITS} --noconstant")
+
+        def play(start: int, stop: int) -> None:
+            for arms, coin in zip(lines[start:stop], coins[start:stop], strict=True):
+                chances = workspace.predict(arms)
+                arm = min(int(np.searchsorted(np.cumsum(chances), coin)), len(arms) - 1)
+                labelled = [*arms[:arm], f"0:{-REWARD}:{chances[arm]} {arms[arm]}", *arms[arm + 1 :]]
+                workspace.learn(labelled)
+
+        play(0, known)
+        return stopwatch(lambda: play(known, len(lines)))
+
+    return Contender("Vowpal Wabbit", f"--cb_explore_adf -b {BITS}, ready text", len(rows) - known, run)
+
+
+def hashed_section(repeats: int, part: int, tick: Callable[..., Any]) -> Section:
+    """Rounds of many arms with few non-zeros in many columns."""
+    known = max(2, KNOWN_ROUNDS // part)
+    rows = hashed(known + max(2, HASHED_ROUNDS // part))
+    contenders, absent = [ours_hashed(rows, known)], {}
+    try:
+        contenders.append(vowpal_hashed(rows, known))
+    except ImportError as error:
+        absent["Vowpal Wabbit"] = f"not installed ({error})"
+    seconds = interleave(contenders, repeats, tick)
+    mine = seconds[OURS].wall
+    findings = [Finding("milliseconds per round", OURS, [1e3 * one for one in mine], Wanted(at_most=1.0))]
+    findings += [
+        Finding(c.name, f"{c.measures}, in times of ours", quotients(seconds[c.name].wall, mine), Wanted(at_least=4.0))
+        for c in contenders[1:]
+    ]
+    about = f"k = {MANY:,}, {NONZEROS} non-zeros in 2^{BITS} columns; {known} rounds before are not timed."
+    return Section("Many arms with hashed features", about, "number", contenders, seconds, findings, absent)
 
 
 def growth_section(repeats: int, part: int, tick: Callable[..., Any]) -> Section:
@@ -170,7 +244,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     known = begin(out, options.threads, repeats, quick=options.quick)
     facts = {"benchmark": "bandit_speed", "quick": options.quick, "repeats": repeats, "seed": SEED, "machine": known}
     judged, part = known["alone"] and not options.quick, 20 if options.quick else 1
-    for name, section in (("decisions", versus_section), ("simulation", growth_section)):
+    named = (("decisions", versus_section), ("hashed", hashed_section), ("simulation", growth_section))
+    for name, section in named:
         with progress(name) as tick:
             sections.append(section(repeats, part, tick))
         print_section(out, sections[-1], judged)

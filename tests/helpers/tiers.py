@@ -73,6 +73,7 @@ NUMBA = (  # they start processes in which Numba compiles kernels
 JIT = (  # they call parts of kernels, which are no functions of their own once compiled
     "tests/building/test_recording.py",
     "tests/kernels/test_elementary.py::test_nothing_is_fused",
+    "tests/kernels/test_four_experts.py",
     "tests/kernels/test_merge_duplicates.py",
     "tests/kernels/test_numbers.py::test_nothing_before_the_text_is_read",
     "tests/kernels/test_numbers.py::test_the_quick_way",

@@ -49,6 +49,30 @@ def test_items_follow_one_regression_with_the_mean_of_the_round(form, scale):
         oracle.learn(X, choice.arm, r[choice.arm])
 
 
+@pytest.mark.parametrize(("arms", "entries", "few"), [(30, 20, 400), (4, 3, 12)], ids=["diagonal", "full"])
+def test_where_columns_lie_changes_nothing(arms, entries, few):
+    """Few columns, and the same ones far apart among many: every choice and what is learned are the same bits."""
+    rng, far = np.random.default_rng(8), np.sort(np.random.default_rng(9).choice(1 << 18, few, replace=False))
+    near_bandit, far_bandit = MonotoneBandit(random_state=1), MonotoneBandit(random_state=1)
+    waiting = []
+    for number in range(40):
+        columns = np.sort(np.array([rng.choice(few, entries, replace=False) for _ in range(arms)]), axis=1).ravel()
+        values, starts = rng.normal(size=columns.size), np.arange(0, columns.size + 1, entries)
+        near = near_bandit.choose(sp.csr_matrix((values, columns, starts), shape=(arms, few)))
+        wide = far_bandit.choose(sp.csr_matrix((values, far[columns], starts), shape=(arms, 1 << 18)))
+        assert near.arm == wide.arm
+        np.testing.assert_array_equal(near.probabilities, wide.probabilities, err_msg=f"round {number}")
+        waiting.append((near, wide))
+        while number % 3 == 0 and waiting:  # some rewards come late
+            one, other = waiting.pop()
+            reward = float(rng.random())
+            near_bandit.learn(one, reward)
+            far_bandit.learn(other, reward)
+    for name, array in far_bandit.arrays().items():
+        if name in ("weights", "fast_weights", "columns"):
+            np.testing.assert_array_equal(array[far], near_bandit.arrays()[name])
+
+
 def test_a_context_crossed_with_the_arm_has_a_regression_per_arm():
     """A row in a block of its own: every block has the context's statistics, the arm played has the lesson."""
     bandit, oracles, rng = MonotoneBandit(random_state=1), [Regression(D) for _ in range(3)], np.random.default_rng(5)

@@ -25,7 +25,7 @@ from massart.kernels.blend_layout import lay_out, resolve
 from massart.kernels.learning import blend, regression
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.learning.blend import Mixed
-from massart.kernels.learning.column_groups import FULL, NOTHING, Column, Group, join
+from massart.kernels.learning.column_groups import FULL, Column, Group, join
 from massart.kernels.learning.ranking import Expert, Setting, Total
 from massart.kernels.ranking_door import CheckedArms, CheckedRound, make_round
 from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
@@ -39,7 +39,7 @@ _LARGE: Final = 1e15
 class BlendState(RankingState):
     """Made by `new_blend` and `check_blend` only."""
 
-    __slots__ = (*ARRAYS, "_board", "_scratch")
+    __slots__ = (*ARRAYS, "_places")
 
     fast_weights: NDArray[np.float64]
     fast_experts: NDArray[np.float64]
@@ -50,8 +50,7 @@ class BlendState(RankingState):
     groups: NDArray[np.float64]
     members: NDArray[np.int64]
     pool: NDArray[np.float64]
-    _scratch: NDArray[np.float64]  # zeros, for the kernels
-    _board: NDArray[np.float64]
+    _places: NDArray[np.uint32]  # (d,) for the kernels, whatever is in it
 
     @property
     def is_blend(self) -> bool:
@@ -76,21 +75,23 @@ class BlendState(RankingState):
         if self.columns.shape[0] < width:
             self.fast_weights = _taller(self.fast_weights, width)
             self.columns = _taller(self.columns, width)
-        if self._scratch.size < width:
-            self._scratch = np.zeros(self.columns.shape[0])
-            self._board = np.zeros((self.columns.shape[0], self.experts.shape[1]))
+        if self._places.size < width:
+            self._places = np.zeros(self.columns.shape[0], np.uint32)
         return weights
 
     def _decide(
         self, arms: CheckedArms, seed: Any, totals: Any, otherwise: str, *, keep: bool
     ) -> tuple[int, CheckedRound]:
-        self._fits(arms)
-        weights = self.weights if self.weights.shape[0] >= arms.width else self.first_weights(arms.width)
+        weights = self.weights
+        if weights.shape[0] != arms.width:
+            self._fits(arms)
+            weights = self.first_weights(arms.width)
         fast = self.fast_totals if keep else self.fast_totals.copy()
-        block = np.zeros(self.block_size(arms.count))
+        block = np.empty(self.block_size(arms.count))
         arm = blend.decide(
             arms.rows, arms.allowed, seed, self.how, (weights, self.experts, totals),
-            (self.fast_weights, self.fast_experts, fast), self.mix, self._model(), self._scratch, block,
+            (self.fast_weights, self.fast_experts, fast), self.mix,
+            (self.columns, self.groups, self.members, self.pool), self._places, block,
         )  # fmt: skip
         if arm < 0:
             arms.refuse(-1 - arm, None, otherwise)
@@ -111,26 +112,29 @@ class BlendState(RankingState):
         """Learn the reward of a round, a number within the range."""
         if made.block.size != self.block_size(made.arms.count) or not self.lowest <= reward <= self.highest:
             raise InvalidDataError(f"a choice of {made.experts} experts, reward {reward:g}: not for this bandit")
-        self._fits(made.arms)
-        if self.weights.shape[0] < made.arms.width:
-            self.weights = self.first_weights(made.arms.width)
-        self._learn(made.arms.rows, made.arms.count, reward, made.block)
-
-    def _learn(self, rows: Any, count: int, reward: float, block: NDArray[np.float64]) -> None:
-        if self._join(rows, count) != NOTHING:
-            self.members, self.pool = lay_out(self.columns, self.groups, self.members, self.pool)
-        blend.absorb(
-            rows, reward, count, self.how, self._slow(), self._fast(), self.mix, self.behind, self._model(),
-            self._scratch, self._board, block,
+        arms = made.arms
+        if self.weights.shape[0] != arms.width:
+            self._fits(arms)
+            self.weights = self.first_weights(arms.width)
+        learned = blend.learn(
+            arms.rows, reward, arms.count, self.how, (self.weights, self.experts, self.totals),
+            (self.fast_weights, self.fast_experts, self.fast_totals), self.mix, self.behind,
+            (self.columns, self.groups, self.members, self.pool), self._places, made.block,
         )  # fmt: skip
+        if not learned:
+            self._learn_new_columns(arms.rows, reward, arms.count, made.block)
 
-    def _join(self, rows: Any, count: int) -> int:
+    def _learn_new_columns(self, rows: Any, reward: float, count: int, block: NDArray[np.float64]) -> None:
+        """Learn a round whose columns have to be put into groups, or groups to be laid out anew."""
         used = int(self.groups[0, 0])
         if used + count > self.groups.shape[0]:
             self.groups = _taller(self.groups, 2 * (used + count))
-        used, dirty = join(rows, count, self.columns, self.groups, used)
-        self.groups[0, 0] = used
-        return int(dirty)
+        self.groups[0, 0], _ = join(rows, count, self.columns, self.groups, used)
+        self.members, self.pool = lay_out(self.columns, self.groups, self.members, self.pool)
+        blend.absorb(
+            rows, reward, count, self.how, self._slow(), self._fast(), self.mix, self.behind, self._model(),
+            self._places, block,
+        )  # fmt: skip
 
     def play(self, contexts: Any, rewards: Any, seed: Any, otherwise: str) -> tuple[Any, Any]:
         """Choose and learn n rounds, contexts (n, k, d) and rewards (n, k) of all arms: arms and probabilities."""
@@ -138,21 +142,15 @@ class BlendState(RankingState):
         arms, chances, n = np.empty(len(X), np.int64), np.empty(len(X)), 0
         if len(X):
             self.weights = self.first_weights(X.shape[2])
-            block = np.zeros(self.block_size(X.shape[1]))
+            block = np.empty(self.block_size(X.shape[1]))
         while n < len(X):
             n = blend.play(
                 X, r, n, seed, self.how, self._slow(), self._fast(), self.mix, self.behind, self._model(),
-                self._scratch, self._board, block, arms, chances,
+                self._places, block, arms, chances,
             )  # fmt: skip
             if n < len(X):
                 every = np.arange(X.shape[2], dtype=np.uint64)
-                rows = (X[n].reshape(-1), every, every[:0])
-                self._join(rows, X.shape[1])
-                self.members, self.pool = lay_out(self.columns, self.groups, self.members, self.pool)
-                blend.absorb(
-                    rows, r[n, arms[n]], X.shape[1], self.how, self._slow(), self._fast(), self.mix, self.behind,
-                    self._model(), self._scratch, self._board, block,
-                )  # fmt: skip
+                self._learn_new_columns((X[n].reshape(-1), every, every[:0]), r[n, arms[n]], X.shape[1], block)
                 n += 1
         return arms, chances
 
@@ -222,8 +220,7 @@ def _blended(slow: RankingState, arrays: dict[str, Any]) -> BlendState:
         setattr(state, name, getattr(slow, name))
     for name in ARRAYS:
         setattr(state, name, arrays[name])
-    width = state.columns.shape[0]
-    state._scratch, state._board = np.zeros(width), np.zeros((width, state.experts.shape[1]))
+    state._places = np.zeros(state.columns.shape[0], np.uint32)
     return state
 
 

@@ -32,6 +32,7 @@ _NUMBERS = "fiubO"  # booleans, whole numbers, floats, and objects that say whic
 LONGEST = 1e50
 MOST_CAP = 1e100  # of gradient norms, and of 1 / step in Algorithm 3: what a file may hold
 _MOST_ENTRIES = 1 << 40
+_MOST_STORED = 1 << 32  # of sparse contexts, whose columns `column_groups.number` numbers by 32 bits
 
 
 class _Checked:
@@ -152,13 +153,13 @@ def check_arms(contexts: Any, allowed: Any = None, width: int | None = None) -> 
     >>> arms.count, arms.width, arms.allowed.tolist()
     (2, 2, [True, False])
     """
-    sparse = sys.modules.get("scipy.sparse")  # not imported here: whoever has a sparse matrix has done so
-    if type(contexts) is np.ndarray and contexts.dtype is _FLOAT:
-        given, csr = contexts, None
-    elif sparse is not None and sparse.issparse(contexts):
-        given, csr = contexts, _csr(contexts)
-    else:
-        given, csr = _numbers(contexts), None
+    given, csr = contexts, None
+    if not (type(contexts) is np.ndarray and contexts.dtype is _FLOAT):
+        sparse = sys.modules.get("scipy.sparse")  # not imported here: whoever has a sparse matrix has done so
+        if sparse is not None and sparse.issparse(contexts):
+            csr = _csr(contexts)
+        else:
+            given = _numbers(contexts)
     if given.ndim != 2:
         raise InvalidDataError(f"contexts have {given.ndim} dimensions: give one row per arm, (k, d)")
     count, features = given.shape
@@ -226,8 +227,8 @@ def check_sparse(data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
         flat = values.ndim == numbers[0].ndim == numbers[1].ndim == 1
         if not kinds or not flat or values.size != numbers[0].size or numbers[1].size != shape[0] + 1:
             raise ValueError(f"{numbers[1].size} row pointers, {numbers[0].size} indices, {values.size} values")
-        if shape[0] * shape[1] > _MOST_ENTRIES or min(shape) < 1:
-            raise ValueError(f"shape {shape}")
+        if shape[0] * shape[1] > _MOST_ENTRIES or min(shape) < 1 or values.size > _MOST_STORED:
+            raise ValueError(f"shape {shape}, {values.size} values")
         with np.errstate(over="ignore"):
             values = np.asarray(values, dtype=np.float64)
         columns, places = (_own(n.astype(np.int64)).view(np.uint64) for n in numbers)

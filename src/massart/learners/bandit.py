@@ -246,8 +246,9 @@ class MonotoneBandit(Guarded):
             raise InvalidDataError(f"choice is a {type(choice).__name__}: pass what choose returned")
         if choice.policy != self._identity:
             raise InvalidDataError("choice.policy names another bandit: learn with the one that made the choice")
-        state = self._state
-        self._pending.check(choice.number, choice.epoch, state.chosen)
+        state, number, epoch = self._state, choice.number, choice.epoch
+        if not self._pending.waits(number, epoch):
+            self._pending.check(number, epoch, state.chosen)
         made = choice.round_by(self._signer)
         if made is not None:
             return made

@@ -47,9 +47,13 @@ class Pending:
         if self.expire_after is not None and made is not None:
             self._kept[number] = made
 
+    def waits(self, number: int, epoch: int) -> bool:
+        """Whether this choice does."""
+        return self._epochs.get(number) == epoch
+
     def check(self, number: int, epoch: int, chosen: int) -> None:
         """Refuse a choice that does not wait; `chosen` choices have been made so far."""
-        if self._epochs.get(number) == epoch:
+        if self.waits(number, epoch):
             return
         if number in self._epochs or not 0 <= number < chosen:
             raise InvalidDataError(
@@ -69,7 +73,8 @@ class Pending:
     def settle(self, number: int) -> None:
         """A choice waits no longer."""
         del self._epochs[number]
-        self._kept.pop(number, None)
+        if self._kept:
+            self._kept.pop(number, None)
 
     def overdue(self, chosen: int) -> Iterator[tuple[int, CheckedRound]]:
         """The choices after which `expire_after` others have been made, as long as nothing else changes."""

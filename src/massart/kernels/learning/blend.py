@@ -19,17 +19,17 @@ The block of a choice is that of ranking_rounds.py for U, with p as played, anot
 """
 
 from enum import IntEnum
+from functools import lru_cache
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
 from massart.kernels.compiling import Csr, Flags, Floats, Integers, njit
-from massart.kernels.learning import column_groups, ranking, regression
+from massart.kernels.learning import column_groups, four_experts, ranking, regression
 from massart.kernels.learning.elementary import cbrt, coin, draw, exp, log
 from massart.kernels.learning.ranking import Expert, Setting, Total
 from massart.kernels.learning.ranking_rounds import ARM, BASE, HEAD, block_size, compiled_parts, complete, whole_numbers
-from massart.kernels.learning.simd import add_products, load_four, no_four, spread_four, store_four
 
 # (T, S, t) of ranking.py; and (columns, groups, members, pool) of regression.py.
 Experts = tuple[Floats, Floats, Floats]
@@ -40,7 +40,6 @@ CLIPPED, WEIGHED = 0.3, 0.05
 CLOSED = 0.1  # floors are so much lower once what was earned is surely above what U could promise
 LEAST_FLOOR = 1e-3  # of U's exploration
 REST = 5  # numbers in front of qhat
-_FOUR = np.uint64(4)
 
 
 class Mixed(IntEnum):
@@ -56,6 +55,7 @@ class Mixed(IntEnum):
     EARNED2 = 7  # and of their squares
 
 
+@lru_cache(maxsize=64)
 def blend_size(arms: int, experts: int) -> int:
     """The numbers in a block.
 
@@ -115,42 +115,24 @@ def _floor(how: Floats, S: Floats, t: Floats, mix: Floats) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def _look(rows: Csr, k: int, T: Floats, S: Floats, limit: float, scores: Floats, squares: Floats) -> int:
-    """`ranking.look`, to the bit, for four experts at once."""
-    if T.shape[1] != 4:
-        return int(ranking.look(rows, k, T, S, limit, scores, squares))
-    data, indices, _ = rows
-    for i in range(k):
-        start, stop, shift = ranking.span(rows, i)
-        sums, square = no_four(), 0.0
-        for p in range(start, stop):
-            a = data[p]
-            if a != 0.0:
-                square += a * a
-                sums = add_products(sums, spread_four(a), load_four(T, np.uint64(indices[p - shift]) * _FOUR))
-        if not square <= limit:
-            return i
-        squares[i] = square
-        store_four(scores, np.uint64(i) * _FOUR, sums)
-        for e in range(4):
-            scores[i, e] *= S[Expert.SCALE, e]
-    return -1
-
-
-@njit(cache=True, error_model="numpy")
-def _plan(
-    rows: Csr, allowed: Flags, how: Floats, experts: Experts, limit: float, block: Floats, scratch: Floats
-) -> int:
+def _plan(rows: Csr, local: Csr, allowed: Flags, how: Floats, experts: Experts, block: Floats, scratch: Floats) -> int:
     """What one set of experts would do, into its block; returns -1, or the arm whose context is not finite."""
     T, S, t = experts
     k, count = allowed.size, S.shape[1]
     shares, arms, rates, p, free, m, z2 = compiled_parts(block, k, count)
     scores, squares, own = np.empty((k, count)), np.empty(k), np.empty(count, np.int64)
-    bad = _look(rows, k, T, S, limit, scores, squares)
+    memo = (own, rates, m, z2, p)
+    if count == 4:
+        bad = four_experts.look(rows, k, T, S, ranking.MOST_SQUARE, scores, squares)
+    else:
+        bad = ranking.look(rows, k, T, S, ranking.MOST_SQUARE, scores, squares)
     if bad >= 0:
-        return bad
+        return int(bad)
     ranking.share(S, t, shares)
-    ranking.plan(rows, allowed, how, S, t, shares, scores, squares, scratch, (own, rates, m, z2, p))
+    if count == 4:
+        four_experts.plan(local, allowed, how, S, t, shares, scores, squares, scratch, memo)
+    else:
+        ranking.plan(local, allowed, how, S, t, shares, scores, squares, scratch, memo)
     for e in range(count):
         arms[e] = own[e]
     for i in range(k):
@@ -161,30 +143,36 @@ def _plan(
 @njit(cache=True, error_model="numpy")
 def decide(
     rows: Csr, allowed: Flags, seed: np.uint64, how: Floats, slow: Experts, fast: Experts, mix: Floats,
-    model: Regression, scratch: Floats, block: Floats,
+    model: Regression, places: Any, block: Floats,
 ) -> int:  # fmt: skip
-    """One choice: the arm, or -1 - i if the context of arm i is not finite or too long. `block` is filled."""
+    """One choice: the arm, or -1 - i if the context of arm i is not finite or too long. `block` is filled.
+
+    `places` (d,) may hold anything.
+    """
     k = allowed.size
     _, S, t = slow
     columns, groups, members, pool = model
     size = HEAD + 3 * S.shape[1] + 2 * k + 2 * k * S.shape[1]
     own, trial, rest = block[:size], block[size : 2 * size], block[2 * size :]
+    trial[:HEAD] = 0.0
     floor = how[Setting.FLOOR]
     setting = np.empty(how.size)
     for i in range(how.size):
         setting[i] = how[i]
     setting[Setting.FLOOR] = max(LEAST_FLOOR, floor)
-    bad = _plan(rows, allowed, setting, slow, ranking.MOST_SQUARE, own, scratch)
+    local, used = column_groups.number(rows, places)
+    scratch, scaled = np.zeros(used.size), np.empty(rows[0].size)
+    bad = _plan(rows, local, allowed, setting, slow, own, scratch)
     if bad >= 0:
         return -1 - bad
-    scaled = np.empty(rows[0].size)
-    column_groups.scale(rows, columns, scaled)
-    _plan((scaled, rows[1], rows[2]), allowed, setting, fast, ranking.MOST_SQUARE, trial, scratch)
     home, means, widths = np.empty(k, np.int64), np.empty(k), np.empty(k)
+    column_groups.homes(rows, k, columns, groups, home)
+    inverse, known = column_groups.look_up(columns, used, column_groups.any_diagonal(groups, home))
+    column_groups.scale(local, inverse, scaled)
+    _plan((scaled, rows[1], rows[2]), (scaled, local[1], local[2]), allowed, setting, fast, trial, scratch)
     width = how[Setting.HIGHEST] - how[Setting.LOWEST]
     level = (t[Total.BASELINE] - how[Setting.LOWEST]) / width
-    column_groups.homes(rows, k, columns, groups, home)
-    regression.predict(rows, k, columns, groups, members, pool, home, level, means, widths, scratch)
+    regression.predict(rows, local, known, k, columns, groups, members, pool, home, level, means, widths)
     a, free = -1, 0
     for i in range(k):
         widths[i] = means[i] + regression.OPTIMISM * widths[i]
@@ -212,10 +200,10 @@ def decide(
 @njit(cache=True, error_model="numpy")
 def absorb(
     rows: Csr, reward: float, k: int, how: Floats, slow: Experts, fast: Experts, mix: Floats, behind: Floats,
-    model: Regression, scratch: Floats, board: Floats, block: Floats,
+    model: Regression, places: Any, block: Floats,
 ) -> None:  # fmt: skip
-    """One reward of the choice that filled the block; all columns have been joined and laid out. `board` is zero."""
-    T, S, t = slow
+    """One reward of the choice that filled the block; all columns have been joined and laid out."""
+    _, S, t = slow
     columns, groups, members, pool = model
     experts = S.shape[1]
     size = HEAD + 3 * experts + 2 * k + 2 * k * experts
@@ -253,38 +241,71 @@ def absorb(
     for e in range(experts):
         behind[e] += (1.0 - rates[e]) * (estimates[greedy[e]] - estimated / count) - together
     reach = max(how[Setting.HIGHEST] - baseline, baseline - low)
-    ranking.teach(rows, allowed, estimates, (greedy, rates, m, z2, p), reach, 0.0, T, S, board)
+    local, used = column_groups.number(rows, places)
+    _teach(rows, local, used, allowed, estimates, (greedy, rates, m, z2, p), reach, slow)
     ranking.remember(reward, t)
-    _teach_fast(rows, arm, reward, low + width * mean, count, allowed, p, how, fast, columns, board, block[size:])
+    mean = low + width * mean
+    _teach_fast(rows, local, used, arm, reward, mean, count, allowed, p, how, fast, columns, block[size:])
     home = np.empty(k, np.int64)
     column_groups.homes(rows, k, columns, groups, home)
-    regression.learn(rows, k, arm, y, columns, groups, members, pool, home, scratch)
+    regression.learn(rows, local, used, k, arm, y, columns, groups, members, pool, home)
+
+
+@njit(cache=True, error_model="numpy")
+def _teach(
+    rows: Csr, local: Csr, used: Any, allowed: Flags, estimates: Floats, memo: ranking.Memo, reach: float,
+    experts: Experts,
+) -> None:  # fmt: skip
+    """A step of one set of experts."""
+    T, S, _ = experts
+    if S.shape[1] == 4:
+        four_experts.teach(local, used, allowed, estimates, memo, reach, T, S)
+    else:
+        ranking.teach(rows, allowed, estimates, memo, reach, 0.0, T, S, np.zeros(T.shape))
 
 
 @njit(cache=True, error_model="numpy")
 def _teach_fast(
-    rows: Csr, arm: int, reward: float, baseline: float, count: int, allowed: Flags, p: Floats, how: Floats,
-    fast: Experts, columns: Floats, board: Floats, block: Floats,
+    rows: Csr, local: Csr, used: Any, arm: int, reward: float, baseline: float, count: int, allowed: Flags, p: Floats,
+    how: Floats, fast: Experts, columns: Floats, block: Floats,
 ) -> None:  # fmt: skip
     """The experts B learn with importance weights that are at most 1 / CLIPPED."""
-    T, S, t = fast
+    _, S, t = fast
     shares, arms, rates, _, _, m, z2 = compiled_parts(block, p.size, S.shape[1])
     chances, estimates, greedy = np.maximum(p, CLIPPED), np.empty(p.size), whole_numbers(arms)
     estimated = (reward - baseline) / chances[arm]
     ranking.credit(arm, estimated, estimated / count, greedy, shares, S, t, estimates)
     scaled = np.empty(rows[0].size)
-    column_groups.scale(rows, columns, scaled)
+    column_groups.scale(local, column_groups.look_up(columns, used, False)[0], scaled)
     reach = max(how[Setting.HIGHEST] - baseline, baseline - how[Setting.LOWEST])
     memo = (greedy, rates, m, z2, chances)
-    ranking.teach((scaled, rows[1], rows[2]), allowed, estimates, memo, reach, 0.0, T, S, board)
+    own, scaled_local = (scaled, rows[1], rows[2]), (scaled, local[1], local[2])
+    _teach(own, scaled_local, used, allowed, estimates, memo, reach, fast)
     ranking.remember(reward, t)
+
+
+@njit(cache=True, error_model="numpy")
+def learn(
+    rows: Csr, reward: float, k: int, how: Floats, slow: Experts, fast: Experts, mix: Floats, behind: Floats,
+    model: Regression, places: Any, block: Floats,
+) -> bool:  # fmt: skip
+    """`absorb`, after columns have been joined; False if there is no room for that or they must be laid out first."""
+    columns, groups, _, _ = model
+    used = np.int64(groups[0, 0])
+    if used + k > groups.shape[0]:
+        return False
+    used, dirty = column_groups.join(rows, k, columns, groups, used)
+    groups[0, 0] = used
+    if dirty != column_groups.NOTHING:
+        return False
+    absorb(rows, reward, k, how, slow, fast, mix, behind, model, places, block)
+    return True
 
 
 @njit(cache=True, error_model="numpy")
 def play(
     contexts: Floats, rewards: Floats, first: int, seed: np.uint64, how: Floats, slow: Experts, fast: Experts,
-    mix: Floats, behind: Floats, model: Regression, scratch: Floats, board: Floats, block: Floats, arms: Integers,
-    chances: Floats,
+    mix: Floats, behind: Floats, model: Regression, places: Any, block: Floats, arms: Integers, chances: Floats,
 ) -> Any:  # fmt: skip
     """Choose and learn rounds of a simulation from number `first` on, until groups must be laid out anew.
 
@@ -294,18 +315,11 @@ def play(
     n, k, d = contexts.shape
     every = np.arange(d).astype(np.uint64)
     allowed = np.ones(k, np.bool_)
-    columns, groups, _, _ = model
     start = HEAD + 3 * slow[1].shape[1]
     for r in range(first, n):
         rows = (contexts[r].reshape(-1), every, every[:0])
-        arm = decide(rows, allowed, seed, how, slow, fast, mix, model, scratch, block)
+        arm = decide(rows, allowed, seed, how, slow, fast, mix, model, places, block)
         arms[r], chances[r] = arm, block[start + max(0, arm)]
-        used = np.int64(groups[0, 0])
-        if used + k > groups.shape[0]:
+        if not learn(rows, rewards[r, arm], k, how, slow, fast, mix, behind, model, places, block):
             return r
-        used, dirty = column_groups.join(rows, k, columns, groups, used)
-        groups[0, 0] = used
-        if dirty != column_groups.NOTHING:
-            return r
-        absorb(rows, rewards[r, arm], k, how, slow, fast, mix, behind, model, scratch, board, block)
     return n

@@ -15,6 +15,7 @@ import numpy as np
 
 from massart.kernels.compiling import Csr, Floats, Integers, njit
 from massart.kernels.learning.ranking import span
+from massart.kernels.learning.simd import prefetch
 
 FULL = 128  # columns of a group with a full covariance
 BETWEEN, WITHIN, CLIP = 0.2, 0.5, 6.0
@@ -22,6 +23,7 @@ CONSTANT = 0.5  # variance of the constant at first
 ALIKE = 0.5  # correlation, at first, of what a column does between rounds and within them
 FAR = 10.0
 NOTHING, DIRTY = 0, 1  # what `join` found
+AHEAD = np.uint64(16)  # entries: what they need of a large array is brought near meanwhile
 
 
 class Column(IntEnum):
@@ -85,13 +87,15 @@ def join(rows: Csr, k: int, columns: Floats, groups: Floats, used: int) -> Any:
 
     Returns how many are used, and whether groups with a full covariance are to be laid out anew.
     """
-    data, indices, _ = rows
-    dirty = NOTHING
+    data, indices, indptr = rows
+    dirty, sparse = NOTHING, indptr.size > 0
     home = np.empty(k, np.int64)
     for i in range(k):
         start, stop, shift = span(rows, i)
         g, entries, unseen = 0, 0, 0
         for p in range(start, stop):
+            if sparse:
+                prefetch_column(columns, indices, p + AHEAD)
             if data[p] != 0.0:
                 entries += 1
                 other = np.int64(columns[indices[p - shift], Column.GROUP])
@@ -178,21 +182,75 @@ def _inverse(columns: Floats, j: int) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def scale(rows: Csr, columns: Floats, scaled: Floats) -> None:
-    """The rows in units of their columns' standard deviations, within rounds if known, clipped; 0 where not known."""
+def number(rows: Csr, places: Any) -> Any:
+    """The rows with the columns of the round numbered as they occur, and the column of each number.
+
+    So what is looked up for the columns of a round is in a small table. `places` (d,) may hold anything. Dense rows are
+    as they are: all columns occur.
+    """
     data, indices, indptr = rows
     if indptr.size == 0:
-        d = indices.size
-        inverse = np.empty(d)
-        for j in range(d):
-            inverse[j] = _inverse(columns, j)
+        return rows, indices
+    last = np.uint64(max(1, indices.size) - 1)
+    own, used, count = np.empty(indices.size, np.uint64), np.empty(indices.size, np.uint64), np.uint64(0)
+    for p in range(np.uint64(indices.size)):
+        prefetch(places, np.uint64(indices[min(p + AHEAD, last)]))
+        j = indices[p]
+        place = np.uint64(places[j])
+        if not (place < count) & (used[min(place, last)] == j):
+            place = count
+            places[j] = place
+            used[place] = j
+            count += np.uint64(1)
+        own[p] = place
+    return (data, own, indptr), used[:count]
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def prefetch_column(columns: Floats, used: Any, n: Any) -> None:
+    """Have what is known of the column used[n] brought near; of the last one, if there are not so many."""
+    place = np.uint64(used[min(np.uint64(n), np.uint64(used.size - 1))]) * np.uint64(columns.shape[1])
+    prefetch(columns, place)
+    prefetch(columns, place + np.uint64(Column.OWN_VARIANCE))
+
+
+@njit(cache=True, error_model="numpy")
+def look_up(columns: Floats, used: Any, diagonal: bool) -> Any:
+    """One over the units of the columns of a round for the fast experts, (n,); and what `predict_diagonal` needs."""
+    inverse, known = np.empty(used.size), np.empty((used.size if diagonal else 0, 5))
+    for n in range(used.size):
+        prefetch_column(columns, used, np.uint64(n) + AHEAD)
+        j = np.uint64(used[n])
+        inverse[n] = _inverse(columns, j)
+        if diagonal:
+            known[n, 0] = unit(columns[j, Column.SQUARES], columns[j, Column.COUNT])
+            known[n, 1], known[n, 2] = columns[j, Column.WEIGHT], columns[j, Column.VARIANCE]
+            known[n, 3], known[n, 4] = columns[j, Column.OWN], columns[j, Column.OWN_VARIANCE]
+    return inverse, known
+
+
+@njit(cache=True, error_model="numpy")
+def scale(local: Csr, inverse: Floats, scaled: Floats) -> None:
+    """The rows in units of their columns' standard deviations, within rounds if known, clipped; 0 where not known."""
+    data, places, indptr = local
+    if indptr.size == 0:
+        d = inverse.size
         for start in range(0, data.size, d):
             own, row = data[start : start + d], scaled[start : start + d]
-            for j in range(d):
-                row[j] = clipped(own[j] * inverse[j])
+            for n in range(d):
+                row[n] = clipped(own[n] * inverse[n])
     else:
         for p in range(data.size):
-            scaled[p] = clipped(data[p] * _inverse(columns, indices[p]))
+            scaled[p] = clipped(data[p] * inverse[places[p]])
+
+
+@njit(cache=True, error_model="numpy")
+def any_diagonal(groups: Floats, home: Integers) -> bool:
+    """Whether one of these groups has a diagonal covariance; 0 is none."""
+    found = False
+    for i in range(home.size):
+        found |= home[i] > 0 and groups[home[i], Group.DIAGONAL] != 0.0
+    return found
 
 
 @njit(cache=True, error_model="numpy")

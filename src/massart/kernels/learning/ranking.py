@@ -131,7 +131,7 @@ def square_limit(how: Floats) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def _distances(rows: Csr, k: int, a: int, squares: Floats, scratch: Floats, z2: Floats) -> None:
+def distances(rows: Csr, k: int, a: int, squares: Floats, scratch: Floats, z2: Floats) -> None:
     """|x_a - x_j|^2 for all j, 0 only if x_j equals x_a; sparse by a copy of x_a in `scratch`, which is left zero."""
     data, indices, indptr = rows
     if indptr.size == 0:
@@ -162,16 +162,19 @@ def _distances(rows: Csr, k: int, a: int, squares: Floats, scratch: Floats, z2: 
 
 @njit(cache=True, error_model="numpy")
 def _dense_distances(data: Floats, d: int, k: int, a: int, z2: Floats) -> None:
-    own = data[a * d : a * d + d]
-    for j in range(k):
-        other, total = data[j * d : j * d + d], 0.0
+    own, last = data[a * d : a * d + d], k - 1
+    for first in range(0, k, 4):  # four sums at once: in one, each addition waits for that before
+        b, c, e = min(first + 1, last), min(first + 2, last), min(first + 3, last)
+        sums = 0.0, 0.0, 0.0, 0.0
         for p in range(d):
-            z = other[p] - own[p]
-            total += z * z
-        if total < LEAST_Z2 and j != a:
+            x = own[p]
+            z = data[first * d + p] - x, data[b * d + p] - x, data[c * d + p] - x, data[e * d + p] - x
+            sums = sums[0] + z[0] * z[0], sums[1] + z[1] * z[1], sums[2] + z[2] * z[2], sums[3] + z[3] * z[3]
+        z2[first], z2[b], z2[c], z2[e] = sums
+    for j in range(k):
+        if z2[j] < LEAST_Z2 and j != a:
             for p in range(d):
-                total = LEAST_Z2 if other[p] != own[p] else total
-        z2[j] = total
+                z2[j] = LEAST_Z2 if data[j * d + p] != own[p] else z2[j]
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -204,6 +207,25 @@ def share(S: Floats, t: Floats, shares: Floats) -> None:
 
 
 @njit(cache=True, error_model="numpy")
+def exploration(how: Floats, S: Floats, t: Floats, free: int, gamma: float, total: float, apart: bool, e: int) -> float:
+    """The probability with which expert e explores; `total` is the sum of z2 / m^2, `apart` if a z2 is not 0."""
+    if free < 2:
+        return 0.0
+    if not apart:
+        return 1.0  # all contexts are equal: a random arm
+    # Theorem 10's rate for so many rounds, theory.exploration_rate; Theorem 11 lowers it where little can be
+    # learned: |z| <= 2 * longest.
+    rounds = how[Setting.HORIZON] if how[Setting.HORIZON] > 0.0 else t[Total.ROUNDS] + 1.0
+    unit = t[Total.LONGEST] if how[Setting.RELATIVE] != 0.0 else 1.0
+    width = how[Setting.HIGHEST] - how[Setting.LOWEST]
+    reach = sqrt(2.0 * free / (free - 1.0)) * width / (2.0 * gamma / unit * S[Expert.DELTA, e] * sqrt(rounds))
+    root = cbrt(reach)
+    most = min(MOST_EXPLORATION, root * root)
+    rate = most * gamma / max(unit, 1e-150) * sqrt(total / (4.0 * (free - 1.0)))
+    return float(min(1.0, max(how[Setting.FLOOR], rate, LEAST_RATE)))
+
+
+@njit(cache=True, error_model="numpy")
 def plan(
     rows: Csr, allowed: Flags, how: Floats, S: Floats, t: Floats, shares: Floats, scores: Floats, squares: Floats,
     scratch: Floats, memo: Memo,
@@ -219,7 +241,6 @@ def plan(
     free = count_allowed(allowed)
     t[Total.LONGEST] = max(t[Total.LONGEST], sqrt(squares.max()))
     unit = t[Total.LONGEST] if how[Setting.RELATIVE] != 0.0 else 1.0
-    rounds = how[Setting.HORIZON] if how[Setting.HORIZON] > 0.0 else t[Total.ROUNDS] + 1.0
     for e in range(experts):
         a = -1
         for i in range(k):
@@ -234,27 +255,14 @@ def plan(
             for j in range(k):
                 z2[j, e] = z2[j, known]
         else:
-            _distances(rows, k, a, squares, scratch, z2[:, e])
+            distances(rows, k, a, squares, scratch, z2[:, e])
         gamma, total, apart = max(S[Expert.GAMMA, e] * unit, 1e-150), 0.0, False
         for j in range(k):
             m[j, e] = max(0.0, scores[a, e] - scores[j, e]) + gamma
             if allowed[j] and j != a:
                 total += z2[j, e] / (m[j, e] * m[j, e])
                 apart |= z2[j, e] > 0.0
-        if free < 2:
-            rates[e] = 0.0
-        elif not apart:
-            rates[e] = 1.0  # all contexts are equal: a random arm
-        else:
-            # Theorem 10's rate for so many rounds, theory.exploration_rate; Theorem 11 lowers it where little can be
-            # learned: |z| <= 2 * longest.
-            width = how[Setting.HIGHEST] - how[Setting.LOWEST]
-            reach = sqrt(2.0 * free / (free - 1.0)) * width / (2.0 * gamma / unit * S[Expert.DELTA, e] * sqrt(rounds))
-            root = cbrt(reach)
-            most = min(MOST_EXPLORATION, root * root)
-            longest = max(t[Total.LONGEST] if how[Setting.RELATIVE] != 0.0 else 1.0, 1e-150)
-            rate = most * gamma / longest * sqrt(total / (4.0 * (free - 1.0)))
-            rates[e] = min(1.0, max(how[Setting.FLOOR], rate, LEAST_RATE))
+        rates[e] = exploration(how, S, t, free, gamma, total, apart, e)
         for i in range(k):
             if allowed[i]:
                 p[i] += shares[e] * ((1.0 - rates[e]) * (1.0 if i == a else 0.0) + rates[e] / free)
@@ -336,6 +344,18 @@ def _weigh(
     S[Expert.DRIFT, e] += along  # <g, w> of the choice; that of now is taken off below
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def rescale(S: Floats, inner: float, square: float, e: int) -> None:
+    """What a step g means for the scale of expert e: `inner` is T.g, `square` g.g."""
+    S[Expert.DRIFT, e] -= S[Expert.SCALE, e] * inner
+    S[Expert.CAP, e] = max(S[Expert.CAP, e], sqrt(square))  # above it by rounding only
+    S[Expert.SQUARES, e] += square
+    S[Expert.NORM2, e] = max(0.0, S[Expert.NORM2, e] - 2.0 * inner + square)
+    S[Expert.SCALE, e] = 1.0 / sqrt(
+        max(2.0 * (S[Expert.CAP, e] * S[Expert.CAP, e] + S[Expert.SQUARES, e]), S[Expert.NORM2, e], 1e-300)
+    )
+
+
 @njit(cache=True, error_model="numpy")
 def teach(
     rows: Csr, allowed: Flags, estimates: Floats, memo: Memo, width: float, longest: float, T: Floats, S: Floats,
@@ -372,13 +392,7 @@ def teach(
                     square += g * g
                     T[j, e] -= g
                     scratch[j, e] = 0.0
-        S[Expert.DRIFT, e] -= S[Expert.SCALE, e] * inner
-        S[Expert.CAP, e] = max(S[Expert.CAP, e], sqrt(square))  # above it by rounding only
-        S[Expert.SQUARES, e] += square
-        S[Expert.NORM2, e] = max(0.0, S[Expert.NORM2, e] - 2.0 * inner + square)
-        S[Expert.SCALE, e] = 1.0 / sqrt(
-            max(2.0 * (S[Expert.CAP, e] * S[Expert.CAP, e] + S[Expert.SQUARES, e]), S[Expert.NORM2, e], 1e-300)
-        )
+        rescale(S, inner, square, e)
 
 
 @njit(cache=True, error_model="numpy")

@@ -21,6 +21,7 @@ the old P,
 """
 
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,7 @@ from massart.kernels.learning.simd import LANES, add_products, load, no_sums, sp
 
 MOST_POOL = 1 << 22  # numbers in the pool; groups that do not fit have a diagonal covariance
 OPTIMISM, NOISE = 0.3, 1e-12
-_STEP = np.uint64(LANES)
+_STEP, _WIDE = np.uint64(LANES), np.uint64(4 * LANES)
 
 
 @njit(cache=True, error_model="numpy")
@@ -52,7 +53,7 @@ def _gather(rows: Csr, i: int, columns: Floats, g: int, groups: Floats, own: Int
     if indptr.size == 0:
         row = data[i * indices.size : (i + 1) * indices.size]
         for place in range(x.size):
-            x[place] = row[own[place]]
+            x[place] = row[np.uint64(own[place])]
         return
     x[:] = 0.0
     for p in range(indptr[i], indptr[i + 1]):
@@ -88,12 +89,28 @@ def _times(
     P: Floats, n: np.uint64, begin: np.uint64, size: np.uint64, u: Floats, first: np.uint64, out: Floats
 ) -> None:
     """out[first:n] = sum_j P[begin + j, first:n] u[j] over j < size; P has rows of n, and all are multiples of 8."""
-    for i in range(first, n, _STEP):
-        sums, place = no_sums(), begin * n + i
+    i = first
+    while i < n and n - first >= _WIDE:  # four sums at once: in one, additions wait for each other
+        i = min(i, n - _WIDE)
+        a, b, c, d, place = no_sums(), no_sums(), no_sums(), no_sums(), begin * n + i
+        for j in range(size):
+            x = spread(u[j])
+            a = add_products(a, x, load(P, place))
+            b = add_products(b, x, load(P, place + _STEP))
+            c = add_products(c, x, load(P, place + _STEP + _STEP))
+            d = add_products(d, x, load(P, place + _STEP + _STEP + _STEP))
+            place += n
+        store(out, i, a)
+        store(out, i + _STEP, b)
+        store(out, i + _STEP + _STEP, c)
+        store(out, i + _STEP + _STEP + _STEP, d)
+        i += _WIDE
+    for rest in range(i, n, _STEP):
+        sums, place = no_sums(), begin * n + rest
         for j in range(size):
             sums = add_products(sums, spread(u[j]), load(P, place))
             place += n
-        store(out, i, sums)
+        store(out, rest, sums)
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
@@ -107,12 +124,12 @@ def _dot(a: Floats, first: np.uint64, b: Floats) -> float:
 
 @njit(cache=True, error_model="numpy")
 def predict(
-    rows: Csr, k: int, columns: Floats, groups: Floats, members: Integers, pool: Floats, home: Integers, level: float,
-    means: Floats, widths: Floats, scratch: Floats,
+    rows: Csr, local: Csr, known: Floats, k: int, columns: Floats, groups: Floats, members: Integers, pool: Floats,
+    home: Integers, level: float, means: Floats, widths: Floats,
 ) -> None:  # fmt: skip
     """Predicted rewards (k,) and their uncertainties (k,); an arm of no group has the reward `level`, and none."""
     first, after = lists(home, groups.shape[0])
-    own = np.empty(k, np.int64)
+    own, xbar = np.empty(k, np.int64), np.zeros(known.shape[0])
     for i in range(k):
         g = home[i]
         if g == 0:
@@ -122,7 +139,7 @@ def predict(
             continue
         count = listed(i, after, own)
         if groups[g, Group.DIAGONAL] != 0.0:
-            predict_diagonal(rows, own[:count], columns, groups, g, means, widths, scratch)
+            predict_diagonal(local, own[:count], known, groups, g, means, widths, xbar)
         else:
             _predict_full(rows, own[:count], columns, groups, members, pool, g, means, widths)
 
@@ -146,7 +163,7 @@ def _predict_full(
         for place in range(m):
             mean[place] += x[place]
     for place in range(m):
-        j = own[place]
+        j = np.uint64(own[place])
         mean[place] /= arms.size
         c[place] = over(mean[place] - columns[j, Column.MEAN], columns[j, Column.SQUARES], columns[j, Column.COUNT])
         units[place] = unit(columns[j, Column.SPREAD], columns[j, Column.PAIRS])
@@ -196,7 +213,7 @@ def _note_full(
             for place in range(m):
                 z[place] = x[place]
     for place in range(m):
-        j = own[place]
+        j = np.uint64(own[place])
         columns[j, Column.COUNT] += 1.0
         away = mean[place] - columns[j, Column.MEAN]
         columns[j, Column.MEAN] += away / columns[j, Column.COUNT]
@@ -208,8 +225,8 @@ def _note_full(
 
 @njit(cache=True, error_model="numpy")
 def learn(
-    rows: Csr, k: int, arm: int, y: float, columns: Floats, groups: Floats, members: Integers, pool: Floats,
-    home: Integers, scratch: Floats,
+    rows: Csr, local: Csr, used: Any, k: int, arm: int, y: float, columns: Floats, groups: Floats, members: Integers,
+    pool: Floats, home: Integers,
 ) -> None:  # fmt: skip
     """One lesson: arm `arm` had the reward y. What is known of the columns is brought up to date first."""
     first, after = lists(home, groups.shape[0])
@@ -220,15 +237,14 @@ def learn(
         if g == 0 or first[g] != i:
             continue
         count = listed(i, after, own)
-        diagonal = groups[g, Group.DIAGONAL] != 0.0
-        if diagonal:
-            note_diagonal(rows, own[:count], columns)
+        if groups[g, Group.DIAGONAL] != 0.0:
+            if g == home[arm]:
+                learn_diagonal(local, used, own[:count], arm, y, columns, groups, g)
+            else:
+                note_diagonal(rows, own[:count], columns)
         else:
             _note_full(rows, own[:count], arm, columns, groups, members, g, mean, z)
-        if g == home[arm]:
-            if diagonal:
-                learn_diagonal(rows, own[:count], arm, y, columns, groups, g, scratch)
-            else:
+            if g == home[arm]:
                 _learn_full(y, count, columns, groups, members, pool, g, mean, z)
 
 

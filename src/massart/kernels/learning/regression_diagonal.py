@@ -1,51 +1,55 @@
 """The regression of regression.py where a group has many columns: a diagonal covariance, in time linear in the entries.
 
 Nothing is centred. Columns are in units of the root mean square of their entries that are not 0.
+
+Rows are local ones, whose columns column_groups.py has numbered; `used` has the column of each number. `known` has a
+row for each, by `column_groups.look_up`; of a column that has not been learned the first is 0, so it has no effect:
+
+    one over its unit, WEIGHT, VARIANCE, OWN, OWN_VARIANCE
 """
 
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
 from massart.kernels.compiling import Csr, Floats, Integers, njit
-from massart.kernels.learning.column_groups import Column, Group, bounded, over
+from massart.kernels.learning.column_groups import AHEAD, Column, Group, bounded, clipped, prefetch_column, unit
 from massart.kernels.learning.ranking import span
 
 
 @njit(cache=True, error_model="numpy")
 def predict_diagonal(
-    rows: Csr, arms: Integers, columns: Floats, groups: Floats, g: int, means: Floats, widths: Floats, scratch: Floats
+    local: Csr, arms: Integers, known: Floats, groups: Floats, g: int, means: Floats, widths: Floats, xbar: Floats
 ) -> None:
-    """`scratch` (d,) is left zero; it holds xbar meanwhile."""
-    data, indices, _ = rows
+    """`xbar` (columns of the round,) is left zero."""
+    data, places, _ = local
     for i in range(arms.size):
-        start, stop, shift = span(rows, arms[i])
+        start, stop, shift = span(local, arms[i])
         for p in range(start, stop):
-            scratch[indices[p - shift]] += data[p] / arms.size
+            xbar[places[p - shift]] += data[p] / arms.size
     base, square, opposite, together = groups[g, Group.WEIGHT], groups[g, Group.VARIANCE], 0.0, 0.0
-    for i in range(arms.size):  # each column once: what was counted is set to 0 and put back below
-        start, stop, shift = span(rows, arms[i])
+    for i in range(arms.size):
+        start, stop, shift = span(local, arms[i])
         arm, own, wide = arms[i], 0.0, 0.0
         for p in range(start, stop):
-            j = indices[p - shift]
-            if columns[j, Column.GROUP] != 0.0 and data[p] != 0.0:
-                squares, count = columns[j, Column.SQUARES], columns[j, Column.COUNT]
-                x, mean = over(data[p], squares, count), over(scratch[j], squares, count)
-                own += columns[j, Column.OWN] * x
-                wide += columns[j, Column.OWN_VARIANCE] * ((x - mean) * (x - mean) - mean * mean)
+            n = places[p - shift]
+            if data[p] != 0.0:
+                x, mean = clipped(data[p] * known[n, 0]), clipped(xbar[n] * known[n, 0])
+                own += known[n, 3] * x
+                wide += known[n, 4] * ((x - mean) * (x - mean) - mean * mean)
         means[arm], widths[arm] = own, wide
-    for i in range(arms.size):
-        start, stop, shift = span(rows, arms[i])
+    for i in range(arms.size):  # each column once
+        start, stop, shift = span(local, arms[i])
         for p in range(start, stop):
-            j = indices[p - shift]
-            if scratch[j] != 0.0:
-                if columns[j, Column.GROUP] != 0.0:
-                    mean = over(scratch[j], columns[j, Column.SQUARES], columns[j, Column.COUNT])
-                    base += columns[j, Column.WEIGHT] * mean
-                    square += columns[j, Column.VARIANCE] * mean * mean
-                    opposite += columns[j, Column.OWN] * mean
-                    together += columns[j, Column.OWN_VARIANCE] * mean * mean
-                scratch[j] = 0.0
+            n = places[p - shift]
+            if xbar[n] != 0.0:
+                mean = clipped(xbar[n] * known[n, 0])
+                base += known[n, 1] * mean
+                square += known[n, 2] * mean * mean
+                opposite += known[n, 3] * mean
+                together += known[n, 4] * mean * mean
+                xbar[n] = 0.0
     for i in range(arms.size):
         arm = arms[i]
         if arms.size > 1:
@@ -70,47 +74,50 @@ def note_diagonal(rows: Csr, arms: Integers, columns: Floats) -> None:
 
 @njit(cache=True, error_model="numpy")
 def learn_diagonal(
-    rows: Csr, arms: Integers, arm: int, y: float, columns: Floats, groups: Floats, g: int, scratch: Floats
+    local: Csr, used: Any, arms: Integers, arm: int, y: float, columns: Floats, groups: Floats, g: int
 ) -> None:
-    """One lesson; `scratch` (d,) is left zero, and meanwhile holds places of columns in lists of this round, plus 1."""
-    data, indices, _ = rows
-    entries = 0
+    """Count the entries of rows as `note_diagonal` does, and learn the reward y of one of them."""
+    data, places, _ = local
+    own_number = np.zeros(used.size, np.int64)  # in the lists of this group, plus 1
+    known = np.empty((used.size, 6))  # COUNT, SQUARES, WEIGHT, VARIANCE, OWN, OWN_VARIANCE
+    listed, mean, own, seen = np.empty(used.size, np.int64), np.zeros(used.size), np.zeros(used.size), 0
     for i in range(arms.size):
-        start, stop, _ = span(rows, arms[i])
-        entries += int(stop - start)
-    used, mean, own, seen = np.empty(entries, np.int64), np.zeros(entries), np.zeros(entries), 0
-    for i in range(arms.size):
-        start, stop, shift = span(rows, arms[i])
+        start, stop, shift = span(local, arms[i])
         for p in range(start, stop):
             if data[p] != 0.0:
-                j = indices[p - shift]
-                if scratch[j] == 0.0:
-                    used[seen] = j
+                n = places[p - shift]
+                if own_number[n] == 0:
+                    prefetch_column(columns, used, n + AHEAD)
+                    j = np.int64(used[n])
+                    listed[seen] = j
+                    known[seen, 0], known[seen, 1] = columns[j, Column.COUNT], columns[j, Column.SQUARES]
+                    known[seen, 2], known[seen, 3] = columns[j, Column.WEIGHT], columns[j, Column.VARIANCE]
+                    known[seen, 4], known[seen, 5] = columns[j, Column.OWN], columns[j, Column.OWN_VARIANCE]
                     seen += 1
-                    scratch[j] = seen
-                at = np.int64(scratch[j]) - 1
+                    own_number[n] = seen
+                at = own_number[n] - 1
+                known[at, 0] += 1.0
+                known[at, 1] += data[p] * data[p]
                 mean[at] += data[p] / arms.size
                 if arms[i] == arm:
                     own[at] = data[p]
     variance = groups[g, Group.VARIANCE]
     size, predicted = 1.0 + variance, groups[g, Group.WEIGHT]
-    for place in range(seen):
-        j = used[place]
-        scratch[j] = 0.0
-        squares, count = columns[j, Column.SQUARES], columns[j, Column.COUNT]
-        x = over(own[place], squares, count)
-        mean[place] = over(mean[place], squares, count)
-        own[place] = x - mean[place] if arms.size > 1 else 0.0
-        size += columns[j, Column.VARIANCE] * mean[place] * mean[place]
-        size += columns[j, Column.OWN_VARIANCE] * own[place] * own[place]
-        predicted += columns[j, Column.WEIGHT] * mean[place] + columns[j, Column.OWN] * own[place]
+    for at in range(seen):
+        inverse = unit(known[at, 1], known[at, 0])
+        mean[at] = clipped(mean[at] * inverse)
+        own[at] = clipped(own[at] * inverse) - mean[at] if arms.size > 1 else 0.0
+        size += known[at, 3] * mean[at] * mean[at]
+        size += known[at, 5] * own[at] * own[at]
+        predicted += known[at, 2] * mean[at] + known[at, 4] * own[at]
     error = (y - bounded(predicted)) / size
-    for place in range(seen):
-        j = used[place]
-        pu, pz = columns[j, Column.VARIANCE] * mean[place], columns[j, Column.OWN_VARIANCE] * own[place]
-        columns[j, Column.WEIGHT] += error * pu
-        columns[j, Column.OWN] += error * pz
-        columns[j, Column.VARIANCE] = max(0.0, columns[j, Column.VARIANCE] - pu * pu / size)
-        columns[j, Column.OWN_VARIANCE] = max(0.0, columns[j, Column.OWN_VARIANCE] - pz * pz / size)
+    for at in range(seen):
+        j = listed[at]
+        pu, pz = known[at, 3] * mean[at], known[at, 5] * own[at]
+        columns[j, Column.COUNT], columns[j, Column.SQUARES] = known[at, 0], known[at, 1]
+        columns[j, Column.WEIGHT] = known[at, 2] + error * pu
+        columns[j, Column.OWN] = known[at, 4] + error * pz
+        columns[j, Column.VARIANCE] = max(0.0, known[at, 3] - pu * pu / size)
+        columns[j, Column.OWN_VARIANCE] = max(0.0, known[at, 5] - pz * pz / size)
     groups[g, Group.WEIGHT] += error * variance
     groups[g, Group.VARIANCE] = max(0.0, variance - variance * variance / size)
