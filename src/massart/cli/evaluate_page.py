@@ -45,7 +45,8 @@ _READING: Final = (
     (
         "differences",
         "Both policies are weighed on the same decisions, so the interval of a difference is not the difference of "
-        "two intervals.",
+        "two intervals. With fewer than 100 effective decisions, or a mean weight too far from 1, only intervals that "
+        "hold for every n are given.",
     ),
     (
         "interval",
@@ -172,7 +173,8 @@ def _differences(found: Comparison) -> str:
     return f"""<section id="differences">
 <h2>Differences</h2>
 <p>Two policies on the same decisions. Where the bar leaves out the dashed line at 0, one is better than the other at
-this confidence, for large n and if this pair alone was asked for.</p>
+this confidence, if this pair alone was asked for; normal intervals are for large n. A dot without a bar has no interval
+that could be trusted.</p>
 {_plot(marks, 0.0, "no difference")}
 {frame.table("Differences", "Every estimator that both have; the strong rows are in the picture.", heads, lines)}
 </section>"""

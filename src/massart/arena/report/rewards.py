@@ -191,11 +191,11 @@ class RewardReport(ReportKind[RewardStanding, RewardResult]):
         return f"{mark} {lift_words(standing.lift) if standing.rounds else ''}".strip()
 
     def overview_references(self, race: Race[RewardResult]) -> dict[str, list[str]]:
-        """The best arm and the guarantee."""
-        return {
-            "the best arm": [_known(world.best) for world in race.worlds],
-            "guaranteed": [_known(world.guarantee) for world in race.worlds],
-        }
+        """The best arm and, if any world has one, the guarantee."""
+        best = {"the best arm": [_known(world.best) for world in race.worlds]}
+        if all(world.guarantee is None for world in race.worlds):
+            return best
+        return {**best, "guaranteed": [_known(world.guarantee) for world in race.worlds]}
 
     def lines(self, world: RewardResult) -> list[RewardStanding | Reference]:
         """The best arm, and the standings with the guarantee between those above and those below."""
