@@ -103,9 +103,7 @@ def test_no_normal_interval_of_a_difference_where_weights_are_few():
     assert [one.kind for one in uniform["ips"].difference.intervals] == list(EXACT)
     assert uniform["dr"].difference.intervals == ()
     assert any(note.startswith("differences: ") for note in uniform.notes)
-    assert "normal" in [
-        one.kind for one in found["first"]["ips"].difference.intervals
-    ]  # the log is as good as this one
+    assert "normal" in [one.kind for one in found["first"]["ips"].difference.intervals]  # its weights are even
     for pair in found.differences:
         kinds = [one.kind for one in pair.intervals]
         assert ("normal" in kinds) == ("uniform" not in (pair.policy, pair.other))

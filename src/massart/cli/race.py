@@ -1,4 +1,4 @@
-"""`massart race`: learners in worlds or on data files; a live table while it runs, a table, a page, a figure or rows at the end."""
+"""`massart race`: learners in worlds or on data files; a live table, then a table, a page, a figure or rows."""
 
 import sys
 from collections.abc import Sequence
@@ -96,7 +96,7 @@ def race(
     ignore: reading_options.Ignore = None,
     categorical: reading_options.Categorical = None,
     data_format: race_data.Format = None,
-    bits: reading_options.Bits = None,
+    bits: race_data.Bits = None,
     report: Annotated[Path | None, Option(help="Write a page (.html) that opens without a network.")] = None,
     figure: Annotated[Path | None, Option(help="Draw the curves to a .png, .svg or .pdf file.")] = None,
     rows: Annotated[Path | None, Option(help="Write every row to a .json, .jsonl or .parquet file.")] = None,
@@ -111,11 +111,11 @@ def race(
 
     Ctrl-C stops the race, keeps what was done and writes the report from it.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
     massart race hunted-minority kink --rounds 5000 --seeds 2 --report race.html
 
-    massart race --bandit --data flowers.csv --label species --conversion noisy,items --report race.html
+    massart race --bandit --data flowers.csv --label species --conversion noisy,items
     """
     outputs = _Outputs(report, figure, rows)
     about = race_data.DataOptions(

@@ -45,6 +45,12 @@ NoiseRate = Annotated[
     float | None,
     Option(help="At most so often, below 0.5; not with --bandit.  \\[default: 0]", show_default=False),
 ]
+Bits = Annotated[
+    int | None,
+    Option(
+        "--bits", "-b", help="Hash features to 2**BITS columns; 24 where hashing is needed. Zero columns are dropped."
+    ),
+]
 Format = Annotated[str | None, Option("--format", help=f"Of the data: auto, {FORMATS}.", show_default=False)]
 
 _OF_LABELS: Final = ("noise", "noise_rate")

@@ -21,6 +21,7 @@ MOST_CLASSES: Final = 100
 MOST_COLUMNS: Final = 1000  # that are not 0 in every row
 MOST_NUMBERS: Final = 1 << 27
 _FIRST: Final = ("-1", "1")
+_BITS: Final = 24  # of a hash: of 1,000 values two share a column with probability .03
 
 
 class LabelledRows(NamedTuple):
@@ -55,7 +56,7 @@ def read_labelled(paths: Paths, *, workers: int = 2, **options: Any) -> Labelled
     if any(source.is_pipe for source in sources):
         raise InvalidDataError("the rows are read several times, and a pipe can be read once: write them to a file")
     name = sources[0].name if len(sources) == 1 else f"{len(sources)} files"
-    reader = Reader(sources, Schema(**options, labels=_FIRST), workers=workers).with_width()
+    reader = Reader(sources, _schema(sources, Schema(**options, labels=_FIRST), workers), workers=workers)
     first, unknown = _read(reader, (float(_FIRST[0]), float(_FIRST[1])))
     classes = sorted({_value(label) for label in unknown}, key=lambda one: (isinstance(one, str), one))
     if len(classes) > MOST_CLASSES:
@@ -67,6 +68,15 @@ def read_labelled(paths: Paths, *, workers: int = 2, **options: Any) -> Labelled
     if sum(len(part.labels) for part in parts) < len(first.labels) + len(unknown):
         raise InvalidDataError(f"{name} has labels that are too long to be told apart: use shorter ones")
     return _joined([part for part in parts if part.labels], name)
+
+
+def _schema(sources: Sequence[Source], asked: Schema, workers: int) -> Schema:
+    """The schema with all columns of all rows; where features are hashed, to columns that hardly ever collide."""
+    # Rows of other labels are left out, with the columns that only they have: so labels are not looked at here.
+    found = Reader(sources, asked, workers=workers, labelled=False)
+    if asked.bits is None and found.schema.bits is not None:
+        return asked.replace(bits=_BITS)
+    return asked if found.schema.width is not None else asked.replace(features=found.with_width().schema.features)
 
 
 def _value(label: str) -> float | str:
@@ -130,8 +140,8 @@ def _joined(parts: Sequence[_Part], name: str) -> LabelledRows:
     if used.size > MOST_COLUMNS or used.size * len(order) > MOST_NUMBERS:
         raise InvalidDataError(
             f"{name} has {counted(used.size, 'column')} in {counted(len(order), 'row')}, each value of a column of "
-            f"text a column of its own; at most {MOST_COLUMNS:,} and {MOST_NUMBERS:,} numbers are taken: leave columns out "
-            f"with `ignore`, or hash them to fewer with `bits=8`"
+            f"text a column of its own; at most {MOST_COLUMNS:,} and {MOST_NUMBERS:,} numbers are taken: leave columns "
+            "out with `ignore`, or hash them to fewer with `bits=8`"
         )
     kept = rows[order][:, used]
     labels = [label for part in parts for label in part.labels]

@@ -3,7 +3,7 @@
 Rewards are scaled to [0, 1]. A policy with weights w has a value V >= E[w r], and 1 - V >= E[w (1 - r)]; both with
 equality if every arm it plays was logged.
 
-**Two policies**, with weights w and v and values V and U. For every b that is not chosen by looking at the same decisions
+**Two policies**, with weights w and v and values V and U. For every b that is not chosen by looking at these decisions
 
     X = min(w, b) r + min(v, b) (1 - r)    lies in [0, b] and has E X <= 1 + V - U,
 

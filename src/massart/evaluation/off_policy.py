@@ -3,13 +3,12 @@
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from massart.data import DecisionBatch, DecisionLog
-from massart.errors import InvalidDataError, InvalidParameterError, shown
+from massart.errors import InvalidDataError
 from massart.evaluation import estimators as formulas
 from massart.evaluation.checks import is_enough, log_notes, warnings_of
 from massart.evaluation.differences import EXACT, exact_differences
@@ -25,15 +24,12 @@ from massart.evaluation.intervals import (
 )
 from massart.evaluation.likelihood import clopper_pearson_interval, cressie_read_interval
 from massart.evaluation.log import TargetPolicy, WeightedLog, weigh_all
+from massart.evaluation.options import ESTIMATORS, INTERVALS, EvaluationOptions
 from massart.evaluation.results import Comparison, Difference, Evaluation, Line, PositionLine, recommended
-from massart.evaluation.reward_model import cross_fitted_rewards, regressor
-from massart.options import strict_number, whole_number
-from massart.theory import check_confidence
+from massart.evaluation.reward_model import cross_fitted_rewards
 
-__all__ = ["ESTIMATORS", "INTERVALS", "EvaluationOptions", "compare", "evaluate"]
+__all__ = ["compare", "evaluate"]
 
-ESTIMATORS = ("ips", "snips", "dm", "dr", "switch-dr")
-INTERVALS = ("normal", "bootstrap", "cressie-read", "clopper-pearson", "bernstein", "sequence")
 _NEED_A_MODEL = ("dm", "dr", "switch-dr")
 _NEED_A_RANGE = INTERVALS[2:]
 _SHOWN: Final = 100  # positions
@@ -43,44 +39,6 @@ _FEW_FOR_DIFFERENCES: Final = (
 )
 
 Log = str | os.PathLike[str] | DecisionLog | DecisionBatch | Iterable[DecisionBatch]
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluationOptions:
-    """How policies are evaluated; the fields are the parameters of `evaluate`.
-
-    >>> EvaluationOptions(confidence=0.99).confidence
-    0.99
-    """
-
-    estimators: Sequence[str] = ESTIMATORS
-    intervals: Sequence[str] = INTERVALS
-    confidence: float = 0.95
-    reward_range: tuple[float, float] | None = None
-    max_weight: float | None = None
-    switch_threshold: float = 10.0
-    folds: int = 5
-    resamples: int = 1000
-    seed: int = 0
-    reward_model: Any = "ridge"
-
-    def __post_init__(self) -> None:
-        strict_number("confidence", self.confidence, 5e-324, 1.0, "give a number between 0 and 1; .95 is usual")
-        check_confidence(self.confidence)
-        if self.max_weight is not None:
-            strict_number("max_weight", self.max_weight, 5e-324, 1.8e308, "give a finite number above 0, or None")
-        span = self.reward_range
-        if span is not None and not (isinstance(span, Sequence) and len(span) == 2):
-            raise InvalidParameterError(f"reward_range={shown(span)}: give the least and the largest reward")
-        for end in span or ():
-            strict_number("reward_range", end, -1.8e308, 1.8e308, "give the least and the largest reward, as numbers")
-        strict_number("switch_threshold", self.switch_threshold, 0.0, math.inf, "give a number of at least 0")
-        whole_number("folds", self.folds, 2, 1 << 53, "give a whole number, 2 or more")
-        whole_number("resamples", self.resamples, 2, 1 << 31, "give a whole number, 2 or more")
-        whole_number("seed", self.seed, 0, 1 << 64, "give a whole number, 0 or more")
-        _known("estimator", self.estimators, ESTIMATORS)
-        _known("interval", self.intervals, INTERVALS)
-        regressor(self.reward_model)
 
 
 def evaluate(
@@ -153,16 +111,6 @@ def compare(
         differences=tuple(run.differences()),
         bad_lines=every[0].bad_messages,
     )
-
-
-def _known(what: str, asked: Sequence[str], known: Sequence[str]) -> None:
-    if isinstance(asked, str) or not isinstance(asked, Sequence):
-        raise InvalidParameterError(f"{what}s must be a list of names; take some of {', '.join(known)}")
-    if not asked:
-        raise InvalidParameterError(f"no {what} is named; take some of {', '.join(known)}")
-    for name in asked:
-        if name not in known:
-            raise InvalidParameterError(f"{what} {name!r} is none of {', '.join(known)}")
 
 
 class _Run:

@@ -26,8 +26,8 @@ _ARMS: Final = "Rows of a data file: an arm for each class"
 _SENTENCES: Final = {
     LABELS: "Rows of a data file with two classes, their labels flipped at a rate of at most the noise rate.",
     "clean": f"{_ARMS}, reward 1 for the row's own class and 0 for the others.",
-    "noisy": f"{_ARMS}, reward 1 for the row's own, turned round with a probability of up to .3 that depends on the row.",
-    "drifting-level": f"{_ARMS}; the row's own earns .4 more, on a level that rises and falls by .6 every 2,000 rounds.",
+    "noisy": f"{_ARMS}, reward 1 for the row's own, flipped with a probability of up to .3 that depends on the row.",
+    "drifting-level": f"{_ARMS}; the row's own earns .4 more, on a level from 0 to .6 and back in 2,000 rounds.",
     "level-by-context": f"{_ARMS}; the row's own earns .4 more, on a level between 0 and .6 that depends on the row.",
     "items": "Each arm is a row of a data file; the higher its class, the higher its expected reward.",
     "simpson-items": "Each arm is a row of a data file; within a round better classes earn more, and rounds of "
@@ -78,7 +78,7 @@ class DataSet:
             raise InvalidParameterError(f"raw: the columns of {self.conversion} are standardised always")
         rows = scaled_rows(self.X)
         labels = one_label_per_row(self.y, len(rows))
-        self._set(X=rows, y=labels)
+        self._set(X=np.array(self.X, dtype=np.float64), y=labels)
         classes = len(np.unique(labels))
         if classes < 2:
             raise InvalidDataError(f"{self.name}: all {len(rows):,} rows have the same label, {labels[0]}")

@@ -186,6 +186,11 @@ class ReportKind(ABC, Generic[S, W]):
     def overview_references(self, race: Race[W]) -> dict[str, list[str]]:
         """The lines of the overview that are no learners."""
 
+    def overview_words(self, race: Race[W]) -> tuple[str, str]:
+        """The text above the overview, and its caption."""
+        del race
+        return self.overview_text, self.overview_caption
+
     @abstractmethod
     def lines(self, world: W) -> list[S | Reference]:
         """The lines of a world's table."""
