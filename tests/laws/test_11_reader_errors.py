@@ -15,7 +15,6 @@ from massart.data.io.sources import Source
 from massart.errors import InvalidDataError, InvalidParameterError, MassartError
 from massart.evaluation import evaluate
 
-
 ONE_BAD_OF_TWO = (  # whose bad line is left out: not more lines are bad than are not, and the exit code is 1
     *("probability.jsonl", "contexts.jsonl", "reward.jsonl", "weight.jsonl", "digits.jsonl", "large.jsonl"),
     "large_arm.jsonl",
