@@ -135,7 +135,7 @@ def test_the_example_of_the_help_runs(flowers, monkeypatch):
     [line] = [line for line in shown.splitlines() if "flowers.csv" in line]
     result = massart(*line.split()[1:])
     assert result.exit_code == 0
-    assert "flowers:items" in result.stdout
+    assert "flowers:noisy" in result.stdout
 
 
 def test_policies_that_need_a_gap_are_left_out_and_peers_race_by_default(flowers):

@@ -115,7 +115,7 @@ def race(
 
     massart race hunted-minority kink --rounds 5000 --seeds 2 --report race.html
 
-    massart race --bandit --data flowers.csv --label species --conversion items
+    massart race --bandit --data flowers.csv --label species --conversion noisy
     """
     outputs = _Outputs(report, figure, rows)
     about = race_data.DataOptions(
