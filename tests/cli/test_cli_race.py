@@ -32,9 +32,9 @@ def massart(*arguments):
 
 
 def example(command):
-    """The runnable example of a command's help."""
+    """The first example of a command's help."""
     text = massart(command, "--help").stdout
-    (line,) = re.findall(rf"^\s*(massart {command} .*?)\s*$", text, flags=re.M)
+    line, *_ = re.findall(rf"^\s*(massart {command} .*?)\s*$", text, flags=re.M)
     return shlex.split(line)[1:]
 
 

@@ -14,7 +14,8 @@ from massart.evaluation import Estimate, EvaluationOptions, compare, difference,
 
 LOGS = 300
 SLACK = 4 * math.sqrt(0.95 * 0.05 / LOGS)  # four standard errors of a coverage of .95
-ASYMPTOTIC = 0.01  # what the normal limit may lack at n = 400 with weights up to 16
+ROUNDS = 800  # with 100 effective decisions or more, so that differences have normal intervals
+ASYMPTOTIC = 0.01  # what the normal limit may lack at n = 800 with weights up to 16
 UNIFORM_TRUTH = float(simulated.MEANS.mean())
 CHEAP = EvaluationOptions(estimators=["ips", "snips"], intervals=["normal"])
 
@@ -22,7 +23,7 @@ CHEAP = EvaluationOptions(estimators=["ips", "snips"], intervals=["normal"])
 @pytest.fixture(scope="module")
 def comparisons():
     options = EvaluationOptions(estimators=["ips", "snips", "dr"], intervals=["normal", "bootstrap"], resamples=200)
-    return [compare(simulated.batch(400, seed), ["target", "uniform"], options) for seed in range(LOGS)]
+    return [compare(simulated.batch(ROUNDS, seed), ["target", "uniform"], options) for seed in range(LOGS)]
 
 
 @pytest.mark.parametrize("kind", ["normal", "bootstrap"])
@@ -51,13 +52,13 @@ def test_the_difference_is_that_of_the_values_and_has_the_error_of_its_terms(com
     for estimator in ("ips", "snips", "dr"):
         pair = found.difference("target", "uniform", estimator)
         assert pair.value == found["target"][estimator].value - found["uniform"][estimator].value
-    weights, rewards = simulated.weights_and_rewards(400, 0)
-    log = simulated.batch(400, 0)
+    weights, rewards = simulated.weights_and_rewards(ROUNDS, 0)
+    log = simulated.batch(ROUNDS, 0)
     terms = (weights - (1 / 3) / log.propensities) * rewards
     ips = found.difference("target", "uniform", "ips")
-    assert ips.standard_error == pytest.approx(terms.std(ddof=1) / 20)
+    assert ips.standard_error == pytest.approx(terms.std(ddof=1) / math.sqrt(ROUNDS))
     against = found["target"]["ips"].difference
-    assert against.standard_error == pytest.approx(((weights - 1) * rewards).std(ddof=1) / 20)
+    assert against.standard_error == pytest.approx(((weights - 1) * rewards).std(ddof=1) / math.sqrt(ROUNDS))
     assert against.value == pytest.approx((weights * rewards).mean() - rewards.mean())
 
 
@@ -70,7 +71,7 @@ def test_the_error_of_a_difference_of_ratios_is_their_spread_over_logs(compariso
 
 
 def test_a_policy_does_not_differ_from_itself():
-    found = compare(simulated.batch(200, 0), {"one": "uniform", "two": "uniform"}, CHEAP)
+    found = compare(simulated.batch(400, 0), {"one": "uniform", "two": "uniform"}, CHEAP)
     for pair in found.differences:
         assert (pair.value, pair.standard_error) == (0.0, 0.0)
         assert [(one.low, one.high) for one in pair.intervals] == [(0.0, 0.0)]

@@ -60,7 +60,7 @@ def test_standard_errors_are_the_textbooks():
 
 
 def test_against_the_formulas_of_open_bandit_pipeline():
-    """obp.ope.estimators, version 0.5, on arrays (n, k): iw = pi(a_i) / pscore, q the estimated rewards."""
+    """obp.ope.estimators, version 0.5.7, on arrays (n, k): iw = pi(a_i) / pscore, q the estimated rewards."""
     random = np.random.default_rng(2)
     n, k, row = 40, 3, np.arange(40)
     q, pi = random.random((n, k)), random.dirichlet(np.ones(k), size=n)

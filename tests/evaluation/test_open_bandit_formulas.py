@@ -1,7 +1,7 @@
 """ips and snips are the formulas of Open Bandit Pipeline, on a log in the format of the Open Bandit Dataset.
 
 The reference is written out here from its definition (Saito, Aihara, Matsutani and Narita 2021, section 4; in version
-0.5.5 `obp.ope.InverseProbabilityWeighting` and `SelfNormalizedInverseProbabilityWeighting`): with the evaluation
+0.5.7 `obp.ope.InverseProbabilityWeighting` and `SelfNormalizedInverseProbabilityWeighting`): with the evaluation
 policy's `action_dist[i, a, l]`, the probability that it takes arm a at position l in round i,
 
     iw[i] = action_dist[i, action[i], position[i]] / pscore[i]

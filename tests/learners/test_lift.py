@@ -66,18 +66,21 @@ def test_the_guarantee_holds_with_late_rewards(delay):
     assert all(bandit.certificate().holds for _, bandit in runs)
 
 
+DELAYED = 120  # choices that wait; with 40 the weights of the default, whose steps are small, hardly move meanwhile
+
+
 @pytest.mark.parametrize("kind", ["one expert", "default", "floor"])
 def test_drift_is_what_the_weights_moved_between_choice_and_lesson(kind):
     """<g, w of the choice - w of the lesson> from the public arrays, through JSON too; 0 without delay."""
     bandit = trained(kind)
     np.testing.assert_allclose(bandit.arrays()["experts"][kernel.Expert.DRIFT], 0, atol=1e-9)
     rng, waiting, expected = np.random.default_rng(2), [], 0.0
-    for _ in range(40):
+    for _ in range(DELAYED):
         contexts = rng.normal(size=(3, D)) / 5
         waiting.append((bandit.choose(contexts), weights_of(bandit)))
     elsewhere = bandit.copy()
     before = bandit.arrays()["experts"][kernel.Expert.DRIFT].copy()
-    for n in rng.permutation(40):
+    for n in rng.permutation(DELAYED):
         choice, w = waiting[n]
         then, theta = weights_of(bandit), bandit.arrays()["weights"].copy()
         bandit.learn(choice, float(n % 2))
@@ -86,7 +89,7 @@ def test_drift_is_what_the_weights_moved_between_choice_and_lesson(kind):
         expected = expected + np.sum(g * (w - then), axis=0)
     found = bandit.arrays()["experts"][kernel.Expert.DRIFT] - before
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-    assert abs(expected).max() > 0.02
+    assert abs(expected).max() > 0.1  # eight digits above what the comparison lets pass
     assert np.array_equal(elsewhere.arrays()["experts"], bandit.arrays()["experts"])
 
 

@@ -78,17 +78,35 @@ class Registry:
         """All names that `make` takes here; `peers` adds those of other packages that are installed."""
         return [name for name, recipe in self._recipes.items() if not recipe.package or (peers and _found(recipe))]
 
-    def opened(self, given: Sequence[str]) -> list[str]:
+    def opened(self, given: Sequence[str], unknown: Sequence[str] = ()) -> list[str]:
         """The names in `given`, each once; with commas, and the groups default, peers and all.
+
+        Learners that need what is `unknown` of a world are left out of the groups, and refused by name.
 
         >>> POLICIES.opened(["linucb,uniform", "uniform"])
         ['linucb', 'uniform']
+        >>> POLICIES.opened(["default"], unknown=["gap", "margin"])[:2]
+        ['monotone-unknown', 'uniform']
         """
         installed = self.names()
         peers = [name for name in self._peers if name in installed]
-        groups = {"default": self.default, "peers": peers, "all": installed}
+        groups = {
+            group: [name for name in names if not self._missing(name, unknown)]
+            for group, names in (("default", self.default), ("peers", peers), ("all", installed))
+        }
         words = [self._aliases.get(word, word) for several in given for word in several.split(",") if word]
+        for word in words:
+            missing = self._missing(word, unknown)
+            if missing:
+                raise InvalidParameterError(
+                    f"the {self.noun} {word!r} needs {' and '.join(missing)}, which a data file does not tell: use "
+                    f"{self._nothing!r}"
+                )
         return list(dict.fromkeys(name for word in words for name in groups.get(word, [word])))
+
+    def _missing(self, name: str, unknown: Sequence[str]) -> list[str]:
+        recipe = self._recipes.get(name)
+        return [] if recipe is None else [need for need in recipe.needs if need in unknown]
 
     def make(
         self,

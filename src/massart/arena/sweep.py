@@ -21,7 +21,7 @@ from massart.arena.entries import Entry, enter
 from massart.arena.journal import Journal
 from massart.arena.race import Kind, Progress, RaceInterrupted, kind_of, run, seeds_of, whole_number
 from massart.errors import InvalidParameterError
-from massart.worlds import make
+from massart.worlds import DataSet, RewardWorld, World, make
 
 __all__ = ["SweepInterrupted", "sweep"]
 
@@ -52,7 +52,7 @@ class SweepInterrupted(KeyboardInterrupt):
 class Unit:
     """A race to run: all that a process needs to know."""
 
-    world: Mapping[str, Any]  # the arguments of worlds.make, but for the seed
+    world: Mapping[str, Any] | DataSet  # the arguments of worlds.make, but for the seed
     place: int  # of the world in the sweep
     entries: tuple[Entry, ...]
     rounds: int
@@ -71,7 +71,7 @@ class Unit:
     def race(self, progress: Callable[[Progress], object] | None = None) -> list[Any]:
         """Run it; the rows depend on nothing else than the unit."""
         world_seed, learner_seed = seeds_of(self.seed)
-        world: Any = make(**self.world, seed=world_seed)
+        world = _made(self.world, world_seed)
         return run(self.entries, world, self.rounds, self.seed, learner_seed, progress).rows
 
 
@@ -93,9 +93,9 @@ def sweep(
 
     Parameters
     ----------
-    worlds : str, mapping, or several of them
-        Names, or the arguments of `massart.worlds.make`, such as {"name": "kink", "margin": 0.02}. All of them with
-        labels, or all of them with rewards.
+    worlds : str, mapping, DataSet, or several of them
+        Names, the arguments of `massart.worlds.make`, such as {"name": "kink", "margin": 0.02}, or data sets
+        (`massart.worlds.DataSet`). All of them with labels, or all of them with rewards.
     learners : as for `race`, optional
         None for the default learners, or in worlds with rewards the default policies.
     rounds : int
@@ -135,7 +135,7 @@ def sweep(
     if resume is not None:
         parameters = {
             "version": __version__,
-            "worlds": specifications,
+            "worlds": [given.identity() if isinstance(given, DataSet) else given for given in specifications],
             registry.nouns: {entry.name: entry.identity() for entry in entries},
             "rounds": rounds,
             "seeds": numbers,
@@ -164,13 +164,24 @@ def sweep(
     return _in_order(units, finished, entries)
 
 
-def _specifications(worlds: Any) -> tuple[list[dict[str, Any]], Kind]:
-    """The arguments of `make` for each world, under the world's own name, and the kind of all of them."""
+def _made(given: Mapping[str, Any] | DataSet, seed: Any) -> World | RewardWorld:
+    """The world of a specification with this seed."""
+    return given.make(seed) if isinstance(given, DataSet) else make(**given, seed=seed)
+
+
+def _specifications(worlds: Any) -> tuple[list[dict[str, Any] | DataSet], Kind]:
+    """The arguments of `make` for each world, under its own name, or a data set, and the kind of all of them."""
     if isinstance(worlds, str | Mapping) or not isinstance(worlds, Iterable):
         worlds = [worlds]
-    specifications: list[dict[str, Any]] = []
+    specifications: list[dict[str, Any] | DataSet] = []
     kinds: dict[Kind, str] = {}  # with the first world of each
     for given in worlds:
+        if isinstance(given, DataSet):
+            kinds.setdefault(kind_of(given.make(0)), given.world_name)
+            if any(isinstance(one, DataSet) and one.world_name == given.world_name for one in specifications):
+                raise InvalidParameterError(f"two data sets are called {given.world_name!r}: give each its own name")
+            specifications.append(given)
+            continue
         if not isinstance(given, str | Mapping) or (isinstance(given, Mapping) and "name" not in given):
             raise InvalidParameterError(
                 f"a sweep makes its worlds anew for each seed, so give names or mappings such as "
@@ -214,7 +225,7 @@ def _processes(jobs: Any) -> int:
 
 
 def _plan(
-    specifications: Sequence[dict[str, Any]],
+    specifications: Sequence[dict[str, Any] | DataSet],
     entries: Sequence[Entry],
     rounds: int,
     seeds: Sequence[int],
@@ -223,7 +234,7 @@ def _plan(
     """All units, in the order in which they are started."""
     groups: list[list[tuple[Entry, ...]]] = []
     for specification in specifications:
-        adaptive = make(**specification, seed=0).adaptive
+        adaptive = _made(specification, 0).adaptive
         together = tuple(entry for entry in entries if entry.fast and not adaptive)
         alone: list[tuple[Entry, ...]] = [(entry,) for entry in entries if entry not in together]
         groups.append([together, *alone] if together else alone)

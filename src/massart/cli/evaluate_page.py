@@ -45,7 +45,8 @@ _READING: Final = (
     (
         "differences",
         "Both policies are weighed on the same decisions, so the interval of a difference is not the difference of "
-        "two intervals.",
+        "two intervals. With fewer than 100 effective decisions, or a mean weight too far from 1, only intervals that "
+        "hold for every n are given.",
     ),
     (
         "interval",
@@ -71,9 +72,13 @@ class _Mark(NamedTuple):
 def page(found: Comparison, log: str, command: str) -> str:
     """The page as text."""
     first = found.evaluations[0]
+    said: dict[str, list[str]] = {}
+    for one in found.evaluations:
+        for words in one.warnings:
+            said.setdefault(words, []).append(one.policy)
     warned = [
-        f'<p class="lead warning" role="note">{escape(words)}</p>'
-        for words in dict.fromkeys(words for one in found.evaluations for words in one.warnings)
+        f'<p class="lead warning" role="note">{escape(_of(policies, found) + words)}</p>'
+        for words, policies in said.items()
     ]
     many = len(found.evaluations) > 1
     parts = [_overview(found), _differences(found) if many else "", *map(_policy, found.evaluations), _bad(found)]
@@ -115,6 +120,11 @@ def page(found: Comparison, log: str, command: str) -> str:
 </body>
 </html>
 """
+
+
+def _of(policies: Sequence[str], found: Comparison) -> str:
+    """The policies that a sentence is about, unless it is about all."""
+    return "" if len(policies) == len(found.evaluations) else f"{', '.join(policies)}: "
 
 
 def _headlines(found: Comparison) -> list[str]:
@@ -160,19 +170,22 @@ _HEADS: Final = (*("estimator", "value", "standard error", "interval", "low", "h
 def _differences(found: Comparison) -> str:
     chosen = pairs(found)
     marks = [_Mark(f"{one.policy} - {one.other}", one.value, (one.intervals or (None,))[0]) for one in chosen]
-    lines = [
-        f"<tr{' class=first' if one in chosen else ''}>{frame.row_head(f'{one.policy} - {one.other}', False)}"
-        + "".join(map(frame.cell, (name_of(one.estimator), number(one.value), number(one.standard_error), *ends)))
-        + "</tr>"
-        for one in found.differences
-        for ends in [(interval.kind, number(interval.low), number(interval.high)) for interval in one.intervals]
-        or [("none", "", "")]
-    ]
+    lines = []
+    for one in found.differences:
+        drawn = one in chosen
+        for interval in one.intervals or (None,):
+            ends = (
+                ("none", "", "") if interval is None else (interval.kind, number(interval.low), number(interval.high))
+            )
+            cells = name_of(one.estimator), number(one.value), number(one.standard_error), *ends
+            lines.append(_row("first" if drawn else "", f"{one.policy} - {one.other}", cells))
+            drawn = False  # of several intervals the picture shows the first
     heads = list(map(frame.head, ("policies", "estimator", "difference", "standard error", "interval", "low", "high")))
     return f"""<section id="differences">
 <h2>Differences</h2>
 <p>Two policies on the same decisions. Where the bar leaves out the dashed line at 0, one is better than the other at
-this confidence, for large n and if this pair alone was asked for.</p>
+this confidence, if this pair alone was asked for; normal intervals are for large n. A dot without a bar has no interval
+that could be trusted.</p>
 {_plot(marks, 0.0, "no difference")}
 {frame.table("Differences", "Every estimator that both have; the strong rows are in the picture.", heads, lines)}
 </section>"""

@@ -60,7 +60,7 @@ def recommended_row(found: Evaluation) -> Row | None:
     interval = next((one for one in line.intervals if one.kind == kind), None)
     row = _row(line, interval)
     if line.difference is not None and not row.difference_low and line.difference.intervals:
-        ends = line.difference.intervals[0]  # normal, where this kind of interval is not known for differences
+        ends = line.difference.intervals[0]  # where this kind of interval is not known for differences
         row = row._replace(difference_low=number(ends.low), difference_high=number(ends.high))
     return row
 

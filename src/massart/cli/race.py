@@ -1,4 +1,4 @@
-"""`massart race`: learners in worlds; a live table while it runs, a table, a page, a figure or rows at the end."""
+"""`massart race`: learners in worlds or on data files; a live table, then a table, a page, a figure or rows."""
 
 import sys
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from massart.cli import race_data, reading_options
 from massart.cli._command import plain_console, reporting
 from massart.cli.parameters import Argument, Option
 from massart.cli.process import Outlet, leave
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 
     from massart.arena.registry import Registry
     from massart.arena.report.table import LiveRace
+    from massart.worlds import DataSet
 
 _REWARD_WORLDS = ("simpson", "hard-pairs", "hard-pairs-simpson")  # if none is named
+_ROUNDS = 20_000  # at most, if nothing is said
 
 
 def whole_number(text: str) -> int:
@@ -42,7 +45,7 @@ def race(
     world: Annotated[
         list[str] | None,
         Argument(
-            help="Worlds by name; if none is named, all of them, or three with --bandit.",
+            help="Worlds by name; if neither a world nor --data is named, all of them, or three with --bandit.",
             show_default=False,
         ),
     ] = None,
@@ -54,12 +57,19 @@ def race(
             "-l",
             metavar="NAME",
             help="A learner by name, once for each or with commas. Groups: default (if none is named), peers (other "
-            "packages' learners, as far as installed), all.",
+            "packages' learners, as far as installed; with --data --bandit also if none is named), all.",
         ),
     ] = None,
     rounds: Annotated[
-        int, Option(parser=whole_number, metavar="N", help="Rounds of each race; 1e6 is understood.")
-    ] = 20_000,
+        int | None,
+        Option(
+            parser=whole_number,
+            metavar="N",
+            help="Rounds of each race; 1e6 is understood.  \\[default: 20000, or each row of --data once, if these are "
+            "fewer and not items]",
+            show_default=False,
+        ),
+    ] = None,
     seeds: Annotated[
         int | None,
         Option(
@@ -76,6 +86,17 @@ def race(
         ),
     ] = None,
     jobs: Annotated[int, Option(help="Processes; -1 for one per core. The numbers stay the same.")] = 1,
+    data: race_data.Data = None,
+    conversion: race_data.Conversion = None,
+    raw: race_data.Raw = False,
+    arms: race_data.Arms = None,
+    noise: race_data.Noise = None,
+    noise_rate: race_data.NoiseRate = None,
+    label: reading_options.Label = None,
+    ignore: reading_options.Ignore = None,
+    categorical: reading_options.Categorical = None,
+    data_format: race_data.Format = None,
+    bits: race_data.Bits = None,
     report: Annotated[Path | None, Option(help="Write a page (.html) that opens without a network.")] = None,
     figure: Annotated[Path | None, Option(help="Draw the curves to a .png, .svg or .pdf file.")] = None,
     rows: Annotated[Path | None, Option(help="Write every row to a .json, .jsonl or .parquet file.")] = None,
@@ -90,20 +111,34 @@ def race(
 
     Ctrl-C stops the race, keeps what was done and writes the report from it.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
     massart race hunted-minority kink --rounds 5000 --seeds 2 --report race.html
+
+    massart race --bandit --data flowers.csv --label species --conversion noisy
     """
     outputs = _Outputs(report, figure, rows)
-    with reporting("massart race"), ExitStack() as held:
+    about = race_data.DataOptions(
+        data or [], conversion or [], raw, arms, noise, noise_rate, label, ignore, categorical, data_format, bits
+    )
+    with reporting("massart race", flags=race_data.FLAGS), ExitStack() as held:
+        about.check(bandit)
         outputs.check()
         for path in filter(None, outputs):
             held.enter_context(OutputLock(path))
-        registry = _registry(bandit)
-        worlds = _worlds(world or [], bandit)
-        learners = registry.opened(learner or ["default"])
-        peer_seeds = peer_seeds or (1 if bandit else None)
-        plan = _Plan(worlds, learners, rounds, seeds or (3 if bandit else 5), peer_seeds, jobs, resume, bandit)
+        sets = about.worlds(bandit)
+        plan = _Plan(
+            _worlds(world or [], bandit, sets),
+            sets,
+            _learners(learner, bandit, sets),
+            _rounds(sets) if rounds is None else rounds,
+            seeds or (3 if bandit else 5),
+            peer_seeds or (1 if bandit else None),
+            jobs,
+            resume,
+            bandit,
+            about.words(),
+        )
         done = _run(plan, quiet)
         _show(done, plan, outputs, json, quiet)
         if done.interrupted:
@@ -114,6 +149,7 @@ def race(
 
 class _Plan(NamedTuple):
     worlds: Sequence[str]
+    sets: Sequence["DataSet"]
     learners: Sequence[str]
     rounds: int
     seeds: int
@@ -121,13 +157,14 @@ class _Plan(NamedTuple):
     jobs: int
     resume: Path | None
     bandit: bool
+    options: Sequence[str]  # about data
 
     def command(self, page: str) -> str:
         """The command that runs this race again."""
         from massart.arena.report.summary import command_line
 
         numbers = (self.rounds, self.seeds, page, self.peer_seeds)
-        return command_line(self.worlds, self.learners, *numbers, bandit=self.bandit)
+        return command_line(self.worlds, self.learners, *numbers, bandit=self.bandit, options=self.options)
 
 
 class _Done(NamedTuple):
@@ -169,14 +206,23 @@ class _Outputs(NamedTuple):
         return [path for path in self if path is not None]
 
 
-def _registry(bandit: bool) -> "Registry":
+def _learners(named: list[str] | None, bandit: bool, sets: Sequence["DataSet"]) -> list[str]:
+    """Those named, without those that need what data sets do not tell."""
     from massart.arena.registry import LEARNERS, POLICIES
 
-    return POLICIES if bandit else LEARNERS
+    registry: Registry = POLICIES if bandit else LEARNERS
+    made: list[Any] = [one.make(0) for one in sets]
+    unknown = [need for need in ("gap", "margin") if any(getattr(one, need, None) is None for one in made)]
+    return registry.opened(named or (["default", "peers"] if bandit and sets else ["default"]), unknown)
 
 
-def _worlds(named: list[str], bandit: bool) -> list[str]:
-    """The worlds to race in: those named, if they are of the kind that was asked for."""
+def _rounds(sets: Sequence["DataSet"]) -> int:
+    """If nothing is said: each row once, where rows are rounds."""
+    return min([_ROUNDS, *(one.rows for one in sets if one.rows is not None)])
+
+
+def _worlds(named: list[str], bandit: bool, sets: Sequence["DataSet"]) -> list[str]:
+    """The worlds to race in besides data sets: those named, if they are of the kind that was asked for."""
     from massart import worlds
 
     for name in named:
@@ -191,7 +237,9 @@ def _worlds(named: list[str], bandit: bool) -> list[str]:
                 f"the world {name!r} has arms and rewards, not labels: race policies in it with "
                 f"`massart race --bandit {name}`"
             )
-    return named or ([*_REWARD_WORLDS] if bandit else worlds.names())
+    if named or sets:
+        return named
+    return [*_REWARD_WORLDS] if bandit else worlds.names()
 
 
 def _run(plan: _Plan, quiet: bool) -> _Done:
@@ -204,7 +252,7 @@ def _run(plan: _Plan, quiet: bool) -> _Done:
     try:
         with _live(console) if console.is_terminal and not quiet else nullcontext() as live:
             found = arena.sweep(
-                plan.worlds,
+                [*plan.worlds, *plan.sets],
                 plan.learners,
                 rounds=plan.rounds,
                 seeds=plan.seeds,

@@ -1,5 +1,6 @@
 """What a policy would have earned, from a log of what another one did: estimators and their intervals."""
 
+from massart.evaluation.differences import difference_from_log, difference_interval
 from massart.evaluation.estimators import (
     Estimate,
     difference,
@@ -18,7 +19,8 @@ from massart.evaluation.intervals import (
 )
 from massart.evaluation.likelihood import clopper_pearson_interval, cressie_read_interval
 from massart.evaluation.log import POLICIES, Policy, WeightedLog, weigh, weigh_all
-from massart.evaluation.off_policy import ESTIMATORS, INTERVALS, EvaluationOptions, compare, evaluate
+from massart.evaluation.off_policy import compare, evaluate
+from massart.evaluation.options import ESTIMATORS, INTERVALS, EvaluationOptions
 from massart.evaluation.propensities import estimated_propensities
 from massart.evaluation.results import Comparison, Difference, Evaluation, Line, PositionLine
 from massart.evaluation.reward_model import REWARD_MODELS, RidgeRewards, cross_fitted_rewards, regressor
@@ -46,6 +48,8 @@ __all__ = [
     "cressie_read_interval",
     "cross_fitted_rewards",
     "difference",
+    "difference_from_log",
+    "difference_interval",
     "direct_method",
     "doubly_robust",
     "empirical_bernstein_interval",

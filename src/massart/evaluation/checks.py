@@ -6,10 +6,27 @@ from massart.evaluation.estimators import Estimate
 from massart.evaluation.log import WeightedLog
 from massart.evaluation.results import FEW
 
-__all__ = ["log_notes", "warnings_of"]
+__all__ = ["is_enough", "log_notes", "warnings_of"]
 
 _LARGE_SHARE = 0.1  # of the weight, for one decision
 _FAR = 4.0  # standard errors between the mean weight and 1
+
+
+def is_enough(seen: WeightedLog) -> bool:
+    """Whether intervals for large n may be looked at: 100 effective decisions, and a mean weight of 1 up to chance.
+
+    Where the log hardly ever took the arms that the policy plays, a log may have many decisions of equal, small
+    weights, and none of those that would matter: only the mean weight shows it.
+    """
+    return seen.effective_sample_size >= FEW and not _is_off(_mean_weight(seen), len(seen))
+
+
+def _mean_weight(seen: WeightedLog) -> Estimate:
+    return Estimate("mean weight", seen.row_weights * seen.weights, seen.row_weights).grouped(seen.slates)
+
+
+def _is_off(mean: Estimate, decisions: int) -> bool:
+    return decisions > 1 and abs(mean.value - 1.0) > _FAR * mean.standard_error + 1e-6
 
 
 def warnings_of(seen: WeightedLog) -> list[str]:
@@ -36,8 +53,8 @@ def warnings_of(seen: WeightedLog) -> list[str]:
         line = seen.lines[int(np.argmax(seen.weights * seen.row_weights))]
         which = f", in line {line}," if line else ""
         found.append(f"one decision{which} carries {share:.0%} of the weight: the estimates depend on it")
-    check = Estimate("mean weight", seen.row_weights * seen.weights, seen.row_weights).grouped(seen.slates)
-    if len(seen) > 1 and abs(check.value - 1.0) > _FAR * check.standard_error + 1e-6:
+    check = _mean_weight(seen)
+    if _is_off(check, len(seen)):
         found.append(
             f"the mean weight is {check.value:.3g} where it should be 1: the propensities are not the ones played, or "
             "the policy prefers arms that were never logged"

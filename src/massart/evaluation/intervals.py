@@ -50,6 +50,7 @@ from massart.theory import check_confidence
 __all__ = [
     "STAKES",
     "Interval",
+    "bernstein_low",
     "bootstrap_intervals",
     "confidence_sequence",
     "empirical_bernstein_interval",
@@ -166,8 +167,8 @@ def empirical_bernstein_interval(
     elif not 0.0 < cap < math.inf:
         raise InvalidParameterError(f"max_weight must be a finite number above 0, not {max_weight}")
     clipped = np.minimum(weights, cap)
-    bottom = _bernstein_low(clipped * scaled, cap, delta)
-    top = 1.0 - _bernstein_low(clipped * (1.0 - scaled), cap, delta)
+    bottom = bernstein_low(clipped * scaled, cap, delta)
+    top = 1.0 - bernstein_low(clipped * (1.0 - scaled), cap, delta)
     return Interval("bernstein", low + (high - low) * bottom, low + (high - low) * top, confidence)
 
 
@@ -190,7 +191,8 @@ def scaled_rewards(rewards: FloatArray, reward_range: tuple[float, float]) -> Fl
     return (rewards - low) / (high - low)
 
 
-def _bernstein_low(values: FloatArray, bound: float, delta: float) -> float:
+def bernstein_low(values: FloatArray, bound: float, delta: float) -> float:
+    """A low end of the mean of values in [0, bound], which fails with probability at most delta."""
     count = values.size
     if count < 2:
         return 0.0

@@ -32,9 +32,9 @@ Langford and Mineiro 2020, whose interval differs in the terms of order 1/n.)
 
 **Clopper-Pearson.** If each X_i = w_i r_i / b is 0 or 1, their sum s is binomial, and the end of Clopper and Pearson
 (1934) is exact: the p at which s or more successes of n have probability delta. If X_i may be anything in [0, 1], then
-P(sum >= s) <= e P(Binomial >= floor(s)) (Bentkus 2004), so the same end with floor(s) and delta / e holds. Clipping at
-b only lowers E X, and E[w r] is at most the value: both hold for every b that is not chosen by looking at the same
-decisions.
+P(sum >= s) <= e P(Binomial >= floor(s)) (Bentkus 2004, On Hoeffding's inequalities, Annals of Probability 32), so the
+same end with floor(s) and delta / e holds. Clipping at b only lowers E X, and E[w r] is at most the value: both hold
+for every b that is not chosen by looking at the same decisions.
 """
 
 import math
@@ -47,7 +47,7 @@ from massart.errors import InvalidParameterError
 from massart.evaluation.intervals import Interval, pilot_size, scaled_rewards
 from massart.theory import check_confidence
 
-__all__ = ["clopper_pearson_interval", "cressie_read_interval"]
+__all__ = ["binomial_low", "clopper_pearson_interval", "cressie_read_interval"]
 
 
 def cressie_read_interval(
@@ -130,13 +130,14 @@ def clopper_pearson_interval(
     if not cap > 0.0:
         return Interval("clopper-pearson", low, high, confidence)
     shares = np.minimum(weights / cap, 1.0)
-    bottom = cap * _binomial_low(shares * scaled, delta)
-    top = 1.0 - cap * _binomial_low(shares * (1.0 - scaled), delta)
+    bottom = cap * binomial_low(shares * scaled, delta)
+    top = 1.0 - cap * binomial_low(shares * (1.0 - scaled), delta)
     bottom, top = min(1.0, bottom), max(0.0, top)
     return Interval("clopper-pearson", low + (high - low) * bottom, low + (high - low) * top, confidence)
 
 
-def _binomial_low(values: FloatArray, delta: float) -> float:
+def binomial_low(values: FloatArray, delta: float) -> float:
+    """A low end of the mean of values that are 0 or 1; of others in [0, 1] with delta / e instead of delta."""
     successes = math.floor(float(values.sum()) + 1e-9)  # of sums that are whole but for rounding
     if successes < 1:
         return 0.0

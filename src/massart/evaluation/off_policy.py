@@ -3,15 +3,15 @@
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from massart.data import DecisionBatch, DecisionLog
-from massart.errors import InvalidDataError, InvalidParameterError, shown
+from massart.errors import InvalidDataError
 from massart.evaluation import estimators as formulas
-from massart.evaluation.checks import log_notes, warnings_of
+from massart.evaluation.checks import is_enough, log_notes, warnings_of
+from massart.evaluation.differences import EXACT, exact_differences
 from massart.evaluation.estimators import Estimate
 from massart.evaluation.intervals import (
     Interval,
@@ -24,58 +24,21 @@ from massart.evaluation.intervals import (
 )
 from massart.evaluation.likelihood import clopper_pearson_interval, cressie_read_interval
 from massart.evaluation.log import TargetPolicy, WeightedLog, weigh_all
+from massart.evaluation.options import ESTIMATORS, INTERVALS, EvaluationOptions
 from massart.evaluation.results import Comparison, Difference, Evaluation, Line, PositionLine, recommended
-from massart.evaluation.reward_model import cross_fitted_rewards, regressor
-from massart.options import strict_number, whole_number
-from massart.theory import check_confidence
+from massart.evaluation.reward_model import cross_fitted_rewards
 
-__all__ = ["ESTIMATORS", "INTERVALS", "EvaluationOptions", "compare", "evaluate"]
+__all__ = ["compare", "evaluate"]
 
-ESTIMATORS = ("ips", "snips", "dm", "dr", "switch-dr")
-INTERVALS = ("normal", "bootstrap", "cressie-read", "clopper-pearson", "bernstein", "sequence")
 _NEED_A_MODEL = ("dm", "dr", "switch-dr")
 _NEED_A_RANGE = INTERVALS[2:]
 _SHOWN: Final = 100  # positions
+_FEW_FOR_DIFFERENCES: Final = (
+    "differences: these weights are too uneven, or too few, for normal and bootstrap intervals; those of ips hold for "
+    "every n, where they are known"
+)
 
 Log = str | os.PathLike[str] | DecisionLog | DecisionBatch | Iterable[DecisionBatch]
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluationOptions:
-    """How policies are evaluated; the fields are the parameters of `evaluate`.
-
-    >>> EvaluationOptions(confidence=0.99).confidence
-    0.99
-    """
-
-    estimators: Sequence[str] = ESTIMATORS
-    intervals: Sequence[str] = INTERVALS
-    confidence: float = 0.95
-    reward_range: tuple[float, float] | None = None
-    max_weight: float | None = None
-    switch_threshold: float = 10.0
-    folds: int = 5
-    resamples: int = 1000
-    seed: int = 0
-    reward_model: Any = "ridge"
-
-    def __post_init__(self) -> None:
-        strict_number("confidence", self.confidence, 5e-324, 1.0, "give a number between 0 and 1; .95 is usual")
-        check_confidence(self.confidence)
-        if self.max_weight is not None:
-            strict_number("max_weight", self.max_weight, 5e-324, 1.8e308, "give a finite number above 0, or None")
-        span = self.reward_range
-        if span is not None and not (isinstance(span, Sequence) and len(span) == 2):
-            raise InvalidParameterError(f"reward_range={shown(span)}: give the least and the largest reward")
-        for end in span or ():
-            strict_number("reward_range", end, -1.8e308, 1.8e308, "give the least and the largest reward, as numbers")
-        strict_number("switch_threshold", self.switch_threshold, 0.0, math.inf, "give a number of at least 0")
-        whole_number("folds", self.folds, 2, 1 << 53, "give a whole number, 2 or more")
-        whole_number("resamples", self.resamples, 2, 1 << 31, "give a whole number, 2 or more")
-        whole_number("seed", self.seed, 0, 1 << 64, "give a whole number, 0 or more")
-        _known("estimator", self.estimators, ESTIMATORS)
-        _known("interval", self.intervals, INTERVALS)
-        regressor(self.reward_model)
 
 
 def evaluate(
@@ -150,22 +113,13 @@ def compare(
     )
 
 
-def _known(what: str, asked: Sequence[str], known: Sequence[str]) -> None:
-    if isinstance(asked, str) or not isinstance(asked, Sequence):
-        raise InvalidParameterError(f"{what}s must be a list of names; take some of {', '.join(known)}")
-    if not asked:
-        raise InvalidParameterError(f"no {what} is named; take some of {', '.join(known)}")
-    for name in asked:
-        if name not in known:
-            raise InvalidParameterError(f"{what} {name!r} is none of {', '.join(known)}")
-
-
 class _Run:
     """The estimates of several policies on one log, and the resamples that all of them share."""
 
     def __init__(self, options: EvaluationOptions, every: Sequence[WeightedLog]) -> None:
         self.options, self.every = options, every
         self.notes: list[list[str]] = [log_notes(seen) for seen in every]
+        self.enough = [is_enough(seen) for seen in every]  # decisions for intervals that hold for large n
         self.predicted = self._predicted()
         self.estimates = [self._estimates(number) for number in range(len(every))]
         first = every[0]
@@ -250,6 +204,8 @@ class _Run:
         else:
             for estimator, interval in self._bounded(seen, notes, [one for one in ("ips", "snips") if one in found]):
                 found[estimator].append(interval)
+        if not self.enough[number] and not seen.is_logged and not self.is_one:
+            notes.append(_FEW_FOR_DIFFERENCES)
         if found.get("dm"):
             notes.append("dm: its intervals do not include the bias of the reward model")
         if "iips" in found:
@@ -268,7 +224,7 @@ class _Run:
             skipped=seen.skipped,
             propensities="estimated" if seen.estimated else "logged",
             logged_value=self.logged.value,
-            recommended=recommended(lines, seen.effective_sample_size),
+            recommended=recommended(lines, seen.effective_sample_size, self.enough[number]),
             positions=_by_position(seen),
             slates=None if seen.slates is None else int(seen.slates.max()) + 1,
             bad_lines=seen.bad_lines,
@@ -293,19 +249,32 @@ class _Run:
             estimate.value,
             _or_none(estimate.standard_error),
             tuple(intervals),
-            None if same or logged is None else self._difference(number, estimate, "logged", logged),
+            None if same or logged is None else self._difference(number, None, estimate, logged),
         )
 
-    def _difference(self, number: int, estimate: Estimate, other: str, reference: Estimate) -> Difference:
+    def _difference(self, number: int, later: int | None, estimate: Estimate, reference: Estimate) -> Difference:
+        """Of a policy from a later one, or from the log."""
         whole = formulas.difference(estimate, reference)
+        name = reference.estimator if self.every[number].is_logged else estimate.estimator
+        large = all(self.enough[one] for one in (number, later) if one is not None)
         return Difference(
             self.every[number].policy,
-            other,
-            reference.estimator if self.every[number].is_logged else estimate.estimator,
+            "logged" if later is None else self.every[later].policy,
+            name,
             estimate.value - reference.value,
             _or_none(whole.standard_error),
-            tuple(self._large_sample(estimate, reference)),
+            (
+                *(self._large_sample(estimate, reference) if large else ()),
+                *(self._exact_differences(number, later) if name == "ips" else ()),
+            ),
         )
+
+    def _exact_differences(self, number: int, later: int | None) -> list[Interval]:
+        """The intervals of a difference that hold for every n."""
+        options = self.options
+        kinds, span, _ = self._ranged([kind for kind in EXACT if kind in options.intervals])
+        other = None if later is None else self.every[later]
+        return exact_differences(kinds, self.every[number], other, span, options.confidence, options.max_weight)
 
     def differences(self) -> Iterable[Difference]:
         """Of any two policies, by every estimator that both have."""
@@ -315,7 +284,7 @@ class _Run:
                 for name in names:
                     first, second = self._estimate(number, name), self._estimate(later, name)
                     if first is not None and second is not None:
-                        yield self._difference(number, first, self.every[later].policy, second)
+                        yield self._difference(number, later, first, second)
 
     def _estimate(self, number: int, name: str) -> Estimate | None:
         """An estimate of a policy; what the logged policy earned is known without any estimator."""
@@ -323,28 +292,29 @@ class _Run:
             return self.logged_by_slate if name == "iips" else self.logged
         return next((one for one in self.estimates[number] if one.estimator == name), None)
 
+    def _ranged(self, kinds: list[str]) -> tuple[list[str], tuple[float, float], str]:
+        """Which of the intervals that need the range of the rewards there are, this range, and why the others not."""
+        seen, given = self.every[0], self.options.reward_range
+        span = (0.0, 1.0) if given is None else given
+        least, most = float(seen.rewards.min()), float(seen.rewards.max())
+        if seen.estimated:
+            return [], span, "not known for estimated propensities"
+        if seen.slates is not None:
+            return [], span, "not known for lists of several"
+        if (seen.row_weights != 1.0).any():
+            return [], span, "not known for decisions that stand for several"
+        if given is None and (least < 0.0 or most > 1.0):
+            return [], span, f"rewards reach from {least:g} to {most:g}; give the range they can have"
+        return ([], span, "") if self.is_one else (kinds, span, "")
+
     def _bounded(self, seen: WeightedLog, notes: list[str], names: list[str]) -> list[tuple[str, Interval]]:
         """The intervals that need the range of the rewards, each with its estimator."""
         options = self.options
         owner = dict.fromkeys(_NEED_A_RANGE, "ips") | {"cressie-read": "snips"}
-        kinds = [kind for kind in _NEED_A_RANGE if kind in options.intervals and owner[kind] in names]
-        if not kinds:
-            return []
-        listed = ", ".join(kinds)
-        if seen.estimated:
-            notes.append(f"{listed}: not known for estimated propensities")
-            return []
-        if seen.slates is not None:
-            notes.append(f"{listed}: not known for lists of several")
-            return []
-        if (seen.row_weights != 1.0).any():
-            notes.append(f"{listed}: not known for decisions that stand for several")
-            return []
-        least, most = float(seen.rewards.min()), float(seen.rewards.max())
-        if options.reward_range is None and (least < 0.0 or most > 1.0):
-            notes.append(f"{listed}: rewards reach from {least:g} to {most:g}; give the range they can have")
-            return []
-        span = (0.0, 1.0) if options.reward_range is None else options.reward_range
+        asked = [kind for kind in _NEED_A_RANGE if kind in options.intervals and owner[kind] in names]
+        kinds, span, why = self._ranged(asked)
+        if asked and why:
+            notes.append(f"{', '.join(asked)}: {why}")
         parts = seen.rewards, seen.weights, span, options.confidence
         made: list[Interval] = []
         if "cressie-read" in kinds:
@@ -362,6 +332,13 @@ class _Run:
                     f"{interval.kind}: it is empty, which says with confidence {options.confidence:g} that {drifts}"
                     "propensities are wrong"
                 )
+        value = float((seen.weights * seen.rewards).mean())
+        outside = [one.kind for one in made if owner[one.kind] == "ips" and not one.low <= value <= one.high]
+        if outside:
+            notes.append(
+                f"ips: the estimate lies outside of {', '.join(outside)}, which clip weights or know the range of the "
+                "rewards: look at the interval"
+            )
         return [(owner[interval.kind], interval) for interval in made if interval.low <= interval.high]
 
 

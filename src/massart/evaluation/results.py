@@ -120,11 +120,12 @@ def _plain(plain: Any, given: Any) -> Any:
     return plain
 
 
-def recommended(lines: Sequence[Line], effective: float) -> tuple[str, str | None] | None:
+def recommended(lines: Sequence[Line], effective: float, enough: bool = True) -> tuple[str, str | None] | None:
     """The estimator and the interval to look at first, by a rule that does not look at the values.
 
     With at least 100 effective decisions: dr, which is unbiased and has less variance the better its model; without a
-    model snips. With fewer, ips with an interval that holds for every n. Without any weight there is none.
+    model snips. With fewer, or if these are not `enough` for another reason, ips with an interval that holds for every
+    n. Without any weight there is none.
 
     >>> exact = Interval("bernstein", 0.1, 0.9, 0.95)
     >>> lines = [Line("ips", 0.5, 0.2, (exact,)), Line("dr", 0.5, 0.1, (Interval("normal", 0.3, 0.7, 0.95),))]
@@ -135,7 +136,7 @@ def recommended(lines: Sequence[Line], effective: float) -> tuple[str, str | Non
     if not effective > 0.0 or not kinds:
         return None
     exact = next((kind for kind in _EXACT if kind in kinds.get("ips", [])), None)
-    if effective < FEW and exact is not None:
+    if (effective < FEW or not enough) and exact is not None:
         return "ips", exact
     name = next(name for name in ("dr", "snips", "ips", "switch-dr", "dm", "iips") if name in kinds)
     order = ("cressie-read", "normal", "bootstrap", *_EXACT)

@@ -13,6 +13,7 @@
 
 from massart.worlds.base import Chunk, Region, Round, Stream, World
 from massart.worlds.data import from_data
+from massart.worlds.data_sets import DataSet
 from massart.worlds.registry import make, names, reward_names
 from massart.worlds.rewards import (
     RewardChunk,
@@ -26,6 +27,7 @@ from massart.worlds.rewards import (
 
 __all__ = [
     "Chunk",
+    "DataSet",
     "Region",
     "RewardChunk",
     "RewardRound",

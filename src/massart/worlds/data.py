@@ -11,7 +11,7 @@ from massart.worlds.base import Chunk, Labels, ObliviousWorld, Region, flip
 from massart.worlds.ranges import within
 from massart.worlds.stream import Block, Matrix, Passes, Seed, Vector
 
-__all__ = ["NOISES", "DataWorld", "from_data", "one_label_per_row", "scaled_rows"]
+__all__ = ["NOISES", "DataWorld", "from_data", "one_label_per_row", "scaled_rows", "standard_columns"]
 
 NOISES = ("uniform", "near-boundary", "far-from-boundary", "group", "outside-group")
 
@@ -125,6 +125,15 @@ def scaled_rows(X: npt.ArrayLike) -> Matrix:
     if largest == 0.0:
         raise InvalidDataError("every row of X is zero: there is nothing to learn from")
     return np.divide(rows, largest, out=rows)
+
+
+def standard_columns(rows: Matrix, *, ones: bool) -> Matrix:
+    """Give columns mean 0 and standard deviation 1, but for those that never change, which are 0."""
+    moved = rows - rows.mean(axis=0)
+    spread = moved.std(axis=0)
+    changes = rows.max(axis=0) > rows.min(axis=0)
+    scaled: Matrix = np.where(changes, moved / np.where(spread > 0.0, spread, 1.0), 0.0)
+    return np.column_stack([scaled, np.ones(len(rows))]) if ones else scaled
 
 
 def one_label_per_row(y: npt.ArrayLike, size: int) -> npt.NDArray[Any]:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from massart import worlds
 from massart.arena.registry import Registry
 from massart.errors import InvalidParameterError, counted
+from massart.worlds.data_sets import describe_data_set
 
 __all__ = ["Curve", "Race", "Reference", "ReportKind", "Standing", "WorldResult"]
 
@@ -185,6 +186,11 @@ class ReportKind(ABC, Generic[S, W]):
     def overview_references(self, race: Race[W]) -> dict[str, list[str]]:
         """The lines of the overview that are no learners."""
 
+    def overview_words(self, race: Race[W]) -> tuple[str, str]:
+        """The text above the overview, and its caption."""
+        del race
+        return self.overview_text, self.overview_caption
+
     @abstractmethod
     def lines(self, world: W) -> list[S | Reference]:
         """The lines of a world's table."""
@@ -310,7 +316,12 @@ def describe_world(name: str) -> tuple[str, bool | None]:
     ('Shows the row the learner scores wor', True)
     >>> describe_world("my-own-data")
     ('A world of your own.', None)
+    >>> describe_world("digits:clean")[0][:20], describe_world("digits:clean")[1]
+    ('Rows of a data file:', False)
     """
+    of_data = describe_data_set(name)
+    if of_data is not None:
+        return of_data, False
     try:
         world: Any = worlds.make(name)
     except InvalidParameterError:

@@ -175,6 +175,9 @@ class LabelReport(ReportKind[LabelStanding, LabelWorld]):
     def headline(self, race: Race[LabelWorld]) -> str:
         """Who stayed below the bound, in how many of the worlds where it says something."""
         judged = [world for world in race.worlds if world.bound is not None and world.bound < world.rounds / 2]
+        if all(world.margin is None for world in race.worlds):
+            where = "" if len(race.worlds) == 1 else " per round, on average over worlds"
+            return f"{race.title(race.learners[0])} made the fewest mistakes{where}. There is no margin, so no bound."
         if not judged:
             return "No bound says anything yet in these worlds: let the race run longer."
         ours = [name for name in race.learners if race.is_ours(name)]

@@ -70,11 +70,12 @@ def _overview(race: Race[Any]) -> str:
         cells = "".join(_overview_cell(race, world.of(name)) for world in race.worlds)
         lines.append(f"<tr>{frame.row_head(race.title(name), race.is_ours(name))}{cells}</tr>")
     label = f"Every {kind.registry.noun} in every world"
+    text, caption = kind.overview_words(race)
     heads = [frame.head(kind.registry.noun), *map(frame.head, links)]
     return f"""<section id="overview">
 <h2>Overview</h2>
-<p>{escape(kind.overview_text)}</p>
-{frame.table(label, kind.overview_caption, heads, lines, grid=True)}
+<p>{escape(text)}</p>
+{frame.table(label, caption, heads, lines, grid=True)}
 </section>"""
 
 

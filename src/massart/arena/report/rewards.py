@@ -19,6 +19,10 @@ from massart.arena.rows import RewardRow
 __all__ = ["REWARD_REPORT", "RewardReport", "RewardResult", "RewardStanding", "Verdict", "lift_words", "share_words"]
 
 _DEVIATIONS = 3.0
+_NO_GUARANTEE = (
+    "A random arm has lift 0. Nothing is guaranteed here: nobody knows whether a better score means a better expected "
+    "reward in every round, and by how much."
+)
 
 
 class Verdict(StrEnum):
@@ -191,11 +195,17 @@ class RewardReport(ReportKind[RewardStanding, RewardResult]):
         return f"{mark} {lift_words(standing.lift) if standing.rounds else ''}".strip()
 
     def overview_references(self, race: Race[RewardResult]) -> dict[str, list[str]]:
-        """The best arm and the guarantee."""
-        return {
-            "the best arm": [_known(world.best) for world in race.worlds],
-            "guaranteed": [_known(world.guarantee) for world in race.worlds],
-        }
+        """The best arm and, if any world has one, the guarantee."""
+        best = {"the best arm": [_known(world.best) for world in race.worlds]}
+        if all(world.guarantee is None for world in race.worlds):
+            return best
+        return {**best, "guaranteed": [_known(world.guarantee) for world in race.worlds]}
+
+    def overview_words(self, race: Race[RewardResult]) -> tuple[str, str]:
+        """The text above the overview, and its caption; where no world has a guarantee, without it."""
+        if any(world.guarantee is not None for world in race.worlds):
+            return super().overview_words(race)
+        return _NO_GUARANTEE, self.overview_caption.replace("✓ the guarantee or more, ▼ less", "▼ less")
 
     def lines(self, world: RewardResult) -> list[RewardStanding | Reference]:
         """The best arm, and the standings with the guarantee between those above and those below."""

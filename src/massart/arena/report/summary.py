@@ -38,13 +38,14 @@ def command_line(
     peer_seeds: int | None = None,
     *,
     bandit: bool = False,
+    options: Sequence[str] = (),
 ) -> str:
-    """A `massart race` with everything spelled out, so that no default can change its meaning.
+    """A `massart race` with everything spelled out, so that no default can change its meaning; `options` are further.
 
     >>> command_line(["kink"], ["massart"], 500, 2, "my race.html")
     "massart race kink --learner massart --rounds 500 --seeds 2 --report 'my race.html'"
     """
-    parts = ["massart", "race", *(REWARD_REPORT.options if bandit else ()), *worlds]
+    parts = ["massart", "race", *(REWARD_REPORT.options if bandit else ()), *worlds, *options]
     for learner in learners:
         parts += ["--learner", learner]
     parts += ["--rounds", str(rounds), "--seeds", str(seeds)]

@@ -34,7 +34,8 @@ _STYLES = {  # by the verdict of either kind
     "failed": "bold red",
     "stopped early": "yellow",
 }
-_LEGEND = "✓ the guarantee of the long run, or more; ▼ less than a random arm."
+_REACHED = "✓ the guarantee of the long run, or more; "
+_BELOW = "▼ less than a random arm."
 _LEAST_WIDTH = 68  # so that title and legend stay on a line each
 _NAME_WIDTH = 24  # of the learners' names, where possible
 _MANY_WORLDS = 3  # beyond which the terminal gets one line per world and per learner instead of one for each pair
@@ -172,7 +173,8 @@ def _by_policy(race: Race[Any]) -> Table:
         standings = [world.of(name) for world in race.worlds]
         cells = (Text(race.kind.marked(s), style="" if s is None else _STYLES[s.verdict]) for s in standings)
         result.add_row(_name(race.title(name), race.is_ours(name)), *cells)
-    result.caption = Text("\n".join([_LEGEND, *race.kind.notes(race)]))
+    guaranteed = any(world.guarantee is not None for world in race.worlds)
+    result.caption = Text("\n".join([f"{_REACHED if guaranteed else ''}{_BELOW}", *race.kind.notes(race)]))
     return result
 
 

@@ -336,7 +336,7 @@ class LogChecker:
 
         It is refused as well if most of its lines are bad: then it is another kind of file.
         """
-        allowed = max(0, min(self._bad.limit - self._bad.count, (self.seen - 1) // 2))
+        allowed = max(0, min(self._bad.limit - self._bad.count, self.seen // 2))
         if 0 < self.missing < self.seen - self._wrong_count:  # the first have none, and others have
             self._wrong = [*self._first_missing, *self._wrong][:_SHOWN]
             self._wrong_count += self.missing
@@ -357,7 +357,8 @@ class LogChecker:
             self._bad.take(InvalidDataError(f"{where}: {wrong}, which is no possible propensity"), lines)
         if self._bad.count > self.seen - self._wrong_count and self._bad.messages:
             raise InvalidDataError(
-                f"{self.name}: {counted(self._bad.count, 'line')} of the log are bad, more than are not, the first: "
+                f"{self.name}: {counted(self._bad.count, 'line')} of the log {'is' if self._bad.count == 1 else 'are'} "
+                "bad, more than are not, the first: "
                 f"{self._bad.messages[0]}"
             )
         if not self.seen:

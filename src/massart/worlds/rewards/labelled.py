@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.worlds.data import one_label_per_row, scaled_rows
+from massart.worlds.data import one_label_per_row, scaled_rows, standard_columns
 from massart.worlds.ranges import whole_number
 from massart.worlds.rewards.base import Contexts, ObliviousRewardWorld, RewardChunk
 from massart.worlds.rewards.monotone import coin_rewards, shuffled_ranks
@@ -103,7 +103,7 @@ class SupervisedWorld(ReplayWorld):
         if conversion not in CONVERSIONS:
             raise InvalidParameterError(f"conversion must be one of {', '.join(CONVERSIONS)}, got {conversion!r}")
         rows = scaled_rows(X)
-        self._table: Matrix = scaled_rows(_standard(rows, ones=True)) if standardise else rows
+        self._table: Matrix = scaled_rows(standard_columns(rows, ones=True)) if standardise else rows
         super().__init__(len(rows), shuffle, seed)
         self.classes, self._class = _numbered(y, self.size)
         self.conversion = conversion
@@ -170,7 +170,7 @@ class ItemWorld(ObliviousRewardWorld):
         super().__init__(seed)
         self.arms = whole_number(self.name, "arms", arms, least=2)
         self.simpson = bool(simpson)
-        rows = _standard(scaled_rows(X), ones=False)
+        rows = standard_columns(scaled_rows(X), ones=False)
         self.size, self.dimension = rows.shape
         classes, number = _numbered(y, self.size)
         value: Vector = number / (len(classes) - 1.0)
@@ -215,15 +215,6 @@ class ItemWorld(ObliviousRewardWorld):
     def _parameters(self) -> dict[str, Any]:
         return {"rows": self.size, "arms": self.arms, "dimension": self.dimension, "simpson": self.simpson,
                 "seed": self.seed}  # fmt: skip
-
-
-def _standard(rows: Matrix, *, ones: bool) -> Matrix:
-    """Give columns mean 0 and standard deviation 1, but for those that never change, which are 0."""
-    moved = rows - rows.mean(axis=0)
-    spread = moved.std(axis=0)
-    changes = rows.max(axis=0) > rows.min(axis=0)
-    scaled: Matrix = np.where(changes, moved / np.where(spread > 0.0, spread, 1.0), 0.0)
-    return np.column_stack([scaled, np.ones(len(rows))]) if ones else scaled
 
 
 def _numbered(y: npt.ArrayLike, size: int) -> tuple[list[Any], npt.NDArray[np.intp]]:
