@@ -58,7 +58,7 @@ def test_four_experts_look_plan_and_learn_as_any_number_does(kind):
         )
         estimates[np.flatnonzero(arms.allowed)[0]] = rng.normal()
         board = np.zeros((WIDTH, 4))
-        ranking.teach(rows, arms.allowed, estimates, memo[0], 0.7, False, weights[0], experts[0], board)
+        ranking.teach(rows, arms.allowed, estimates, memo[0], 0.7, 0.0, weights[0], experts[0], board)
         four_experts.teach(local, used, arms.allowed, estimates, memo[1], 0.7, weights[1], experts[1])
         for one, other in (scores, squares, *zip(*memo, strict=True), totals, weights, experts):
             np.testing.assert_array_equal(one, other, err_msg=f"round {number}")
