@@ -212,8 +212,8 @@ def _experts_weights(weights: Any, experts: Any, totals: Any) -> NDArray[np.floa
     return np.asarray((w / np.where(norms > 0, norms, 1.0) * shares).sum(axis=1))  # no BLAS: a fixed order
 
 
-def _shares(groups: NDArray[np.float64]) -> NDArray[np.float64]:
-    return groups[0, SHARES : SHARES + len(regression.PACES)]
+def _shares(groups: NDArray[Any]) -> NDArray[np.float64]:
+    return groups[0, SHARES : SHARES + len(regression.PACES)]  # a view
 
 
 def _taller(array: NDArray[Any], rows: int) -> NDArray[Any]:
