@@ -106,7 +106,7 @@ def checks(found: dict[str, Any], records: Sequence[Record]) -> list[tuple[str, 
     ours = runs.OURS
     for kind, by in found["kinds"].items():
         mean, rank = by["mean"], by["rank"]
-        if ours not in mean:
+        if ours not in mean or len(mean) == 1:
             continue
         others = {name: value for name, value in mean.items() if name != ours}
         best = max(others, key=others.__getitem__)
@@ -115,7 +115,7 @@ def checks(found: dict[str, Any], records: Sequence[Record]) -> list[tuple[str, 
             made.append((f"{kind}: LinUCB(.1) - .003", mean[ours] >= small - 0.003, f"{mean[ours]:.3f}, {small:.3f}"))
         elif kind == "items":
             made.append((f"{kind}: best peer - .01", mean[ours] >= others[best] - 0.01, _against(mean, best)))
-        elif kind == "simpson items":
+        elif kind in tasks.EFFECTS:
             wanted = 1.5 * mean[runs.CENTRED]
             made.append((f"{kind}: 1.5 x action-centred", mean[ours] >= wanted, f"{mean[ours]:.3f}, {wanted:.3f}"))
             scores = [r["score"] for r in records if r["kind"] == kind and r["policy"] == ours]

@@ -8,6 +8,8 @@ at its end, and the expected reward of arm a in round t is, with right = [a is t
     drifting level    level(t) + .4 right                         three periods of a sine, from 0 to .6
     level by context  level(x) + .4 right                         .6 times the rank of x in a random direction
     raw               right                                       columns as they are in the file
+    switching         right, and after each third of the rounds   drawn without noise
+                      the classes change places at random
 
 Columns are standardised but for the last. Arms are rows of the data set (`ITEMS`), with v in [0, 1] the place of the
 row's class among the classes in their order:
@@ -16,6 +18,7 @@ row's class among the classes in their order:
     simpson items  five rows of a similar score s, the least squares fit of v; with c, the middle of their ranks by s,
                    expected reward .5 + .4 (v - .5) - (c - .5): within a round better rows earn more, while the level
                    of rounds falls as their scores rise
+    steep simpson items  the same, with .5 + .2 (v - .5) - 1.2 (c - .5)
 
 Rewards are 0 or 1 with these expectations. The same seed gives the same rounds.
 """
@@ -27,12 +30,13 @@ import numpy as np
 from bandit_data import Table
 from numpy.typing import NDArray
 
-CONVERSIONS = ("clean", "noisy", "drifting level", "level by context", "raw")
-ITEMS = ("items", "simpson items")
+CONVERSIONS = ("clean", "noisy", "drifting level", "level by context", "raw", "switching")
+ITEMS = ("items", "simpson items", "steep simpson items")
 KINDS = (*CONVERSIONS, *ITEMS)
 SEED = 15
 MOST_NOISE, LEVELS, BONUS = 0.3, 0.6, 0.4
-SHOWN, WINDOW, FALL, GAP = 5, 0.2, 1.0, 0.4
+SHOWN, WINDOW = 5, 0.2
+EFFECTS = {"simpson items": (0.4, 1.0), "steep simpson items": (0.2, 1.2)}  # within a round, and the fall between them
 LARGEST = 1e6  # of a raw feature; the policies to compare with take no larger ones
 
 Floats = NDArray[np.float64]
@@ -123,6 +127,11 @@ def _classes(table: Table, kind: str, seed: int, rounds: int) -> Task:
         means = 0.5 * LEVELS * (1.0 + np.sin(2.0 * np.pi * turns)) + BONUS * right
     elif kind == "level by context":
         means = LEVELS * _rank(rng, X)[order, None] + BONUS * right
+    elif kind == "switching":
+        third = np.minimum(3 * np.arange(n) // n, 2)
+        places = np.array([np.arange(table.classes), *(rng.permutation(table.classes) for _ in range(2))])
+        right = right[np.arange(n)[:, None], places[third]]
+        return Task(table.name, kind, seed, rows, right, right)
     else:
         return Task(table.name, kind, seed, rows, right, right)
     return Task(table.name, kind, seed, rows, means, (rng.random(means.shape) < means).astype(float))
@@ -141,5 +150,6 @@ def _items(table: Table, kind: str, seed: int, rounds: int) -> Task:
         centre = rng.uniform(WINDOW, 1.0 - WINDOW, (rounds, 1))
         rank = centre + rng.uniform(-WINDOW, WINDOW, (rounds, SHOWN))
         chosen = by_score[np.minimum((rank * len(X)).astype(int), len(X) - 1)]
-        means = 0.5 + GAP * (value[chosen] - 0.5) - FALL * (centre - 0.5)
+        within, fall = EFFECTS[kind]
+        means = 0.5 + within * (value[chosen] - 0.5) - fall * (centre - 0.5)
     return Task(table.name, kind, seed, X[chosen], means, (rng.random(means.shape) < means).astype(float))

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from oracle_blend import Prod, Regression
+from oracle_blend import Prod, Regression, Shares
 
 from massart import theory
 from massart.kernels.learning import blend
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.learning.blend import REST, Mixed
+from massart.kernels.learning.column_groups import SHARES
 from massart.learners.bandit import MonotoneBandit
 
 D = 5
@@ -75,7 +76,8 @@ def test_where_columns_lie_changes_nothing(arms, entries, few):
 
 def test_a_context_crossed_with_the_arm_has_a_regression_per_arm():
     """A row in a block of its own: every block has the context's statistics, the arm played has the lesson."""
-    bandit, oracles, rng = MonotoneBandit(random_state=1), [Regression(D) for _ in range(3)], np.random.default_rng(5)
+    shares, rng = Shares(), np.random.default_rng(5)
+    bandit, oracles = MonotoneBandit(random_state=1), [Regression(D, shares) for _ in range(3)]
     for number in range(150):
         x = rng.normal(size=D) * np.arange(1, D + 1)
         choice = bandit.choose(np.kron(np.eye(3), x))
@@ -87,6 +89,10 @@ def test_a_context_crossed_with_the_arm_has_a_regression_per_arm():
         bandit.learn(choice, reward)
         for arm, oracle in enumerate(oracles):
             oracle.learn(x[None], 0 if arm == choice.arm else None, reward)
+    assert max(oracle.paces.max() for oracle in oracles) > 8  # the paces have parted, so the test is about all of them
+    found = bandit.arrays()["groups"][0, SHARES : SHARES + 4]
+    np.testing.assert_allclose(found, shares.now, atol=CLOSE)
+    assert np.ptp(shares.now[1:]) > 1e-3
 
 
 def paths(seed):
@@ -129,6 +135,20 @@ def test_the_price_theorem_on_every_path(prior, seed):
         assert prod.lowered <= bound + size
         assert prod.gained >= prod.lead - theory.path_price(prior, *map(float, sums[1:])) - size
         assert prod.gained >= -np.log(1 / (1 - prior)) / prod.rate - sums[2] - sums[3] - size
+
+
+@pytest.mark.parametrize(("prior", "lead", "paid"), [(0.05, 0.01, 0.97), (0.05, 0.001, 0.99), (0.1, 0.01, 0.96)])
+def test_the_price_is_nearly_paid_where_the_lead_is_small_and_constant(prior, lead, paid):
+    """Theorem 19(a) is sharp there: a price 4% lower would be too low, so no term of it may be lost."""
+    mix, gained, most = np.zeros((len(Mixed), 2)), 0.0, 0.0
+    for n in range(1, 20_000):
+        sigma = blend.portion(prior, mix[Mixed.LEAD, 0], mix[Mixed.SQUARES, 0])
+        gained += sigma * lead
+        blend.note(mix, 0, prior, lead, sigma, 0.0)
+        if n % 100 == 0:
+            sums = map(float, mix[[Mixed.SQUARES, Mixed.LOWERED, Mixed.TAIL], 0])
+            most = max(most, (mix[Mixed.LEAD, 0] - gained) / theory.path_price(prior, *sums))
+    assert paid < most <= 1.0
 
 
 def test_without_the_tail_the_price_is_too_low():

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.kernels.learning.column_groups import ALIKE, BETWEEN, CONSTANT, FULL, WITHIN, Column, Group
-from massart.kernels.learning.regression import MOST_POOL, lead, side
+from massart.kernels.learning.column_groups import ALIKE, BETWEEN, CONSTANT, FULL, SHARES, WITHIN, Column, Group
+from massart.kernels.learning.regression import MOST_POOL, PACES, lead, side
 
 __all__ = ["lay_out", "resolve"]
 
@@ -45,12 +45,12 @@ def lay_out(columns: Any, groups: Any, members: Any, pool: Any) -> tuple[NDArray
         m = own.size
         groups[g, Group.SIZE] = m
         n, ahead = side(m, bool(groups[g, Group.PAIRED])), lead(m)
-        if groups[g, Group.DIAGONAL] or m > FULL or start + n + n * n > MOST_POOL:
+        if groups[g, Group.DIAGONAL] or m > FULL or start + (len(PACES) + n) * n > MOST_POOL:
             groups[g, Group.DIAGONAL] = 1.0
             for piece in pieces.get(g, ()):
-                _become_diagonal(columns, groups[g], old[piece])
+                _become_diagonal(columns, groups[g], old[piece], groups[0, SHARES : SHARES + len(PACES)])
             continue
-        w, P = np.zeros(n), np.zeros((n, n))
+        w, P = np.zeros((len(PACES), n)), np.zeros((n, n))
         variances = np.zeros(n)
         variances[:m], variances[m], variances[ahead : ahead + m] = 1.0 / (BETWEEN * m), CONSTANT, 1.0 / (WITHIN * m)
         np.fill_diagonal(P, variances)
@@ -62,40 +62,42 @@ def lay_out(columns: Any, groups: Any, members: Any, pool: Any) -> tuple[NDArray
         columns[own, Column.PLACE] = np.arange(m)
         groups[g, [Group.LAID, Group.SIDE, Group.START, Group.FIRST]] = m, n, start, first
         lists.append(own)
-        parts += [w, P.ravel()]
-        start, first = start + n + n * n, first + m
+        parts += [w.ravel(), P.ravel()]
+        start, first = start + (len(PACES) + n) * n, first + m
     none: list[Any] = [np.empty(0)]
     return np.concatenate([np.empty(0, np.int64), *lists]), np.concatenate(none + parts)
 
 
 def _taken(group: Any, members: Any, pool: Any) -> tuple[Any, Any, Any]:
-    """Members, w and P of a group, without the zeros that fill them up."""
+    """Members, the w_s and P of a group, without the zeros that fill them up."""
     m, n, start, first = (int(group[name]) for name in (Group.LAID, Group.SIDE, Group.START, Group.FIRST))
     kept = np.concatenate([np.arange(m + 1), np.arange(lead(m), lead(m) + m) if n > lead(m) else np.empty(0, np.int64)])
-    w, P = pool[start : start + n], pool[start + n : start + n + n * n].reshape(n, n)
-    return members[first : first + m], w[kept], P[np.ix_(kept, kept)]
+    both = pool[start : start + (len(PACES) + n) * n].reshape(len(PACES) + n, n)
+    w, P = both[: len(PACES)], both[len(PACES) :]
+    return members[first : first + m], w[:, kept], P[np.ix_(kept, kept)]
 
 
 def _move(old: tuple[Any, Any, Any], own: Any, w: Any, P: Any, constant: bool) -> None:
     """A regression into its place in a larger one; its constant, too, if that has none yet."""
     listed, weights, covariance = old
-    before, m = listed.size, own.size
+    before, m, entries = listed.size, own.size, weights.shape[1]
     places = np.searchsorted(own, listed)
-    to = np.concatenate([places, [m], places + lead(m)])[: weights.size]
-    shrink = np.full(weights.size, np.sqrt(before / m))
+    to = np.concatenate([places, [m], places + lead(m)])[:entries]
+    shrink = np.full(entries, np.sqrt(before / m))
     shrink[before] = 1.0
-    kept = np.ones(weights.size, bool)
+    kept = np.ones(entries, bool)
     kept[before] = constant
-    if weights.size == before + 1 and P.shape[0] > lead(m):  # what was learned says nothing of the other part
+    if entries == before + 1 and P.shape[0] > lead(m):  # what was learned says nothing of the other part
         P[places, lead(m) + places] = P[lead(m) + places, places] = 0.0
     to = to[kept]
-    w[to] = weights[kept]
+    w[:, to] = weights[:, kept]
     P[np.ix_(to, to)] = (covariance * shrink[:, None] * shrink[None, :])[np.ix_(kept, kept)]
 
 
-def _become_diagonal(columns: Any, group: Any, old: tuple[Any, Any, Any]) -> None:
-    """What a full covariance says of single columns; entries are no longer centred from here on."""
-    listed, w, P = old
+def _become_diagonal(columns: Any, group: Any, old: tuple[Any, Any, Any], shares: Any) -> None:
+    """What a full covariance says of single columns; from here on entries are not centred, and there is one pace."""
+    listed, each, P = old
+    w = (each * shares[:, None]).sum(axis=0)
     m, variances = listed.size, np.diagonal(P)
     count = np.maximum(columns[listed, Column.COUNT], 1.0)
     deviation = np.sqrt(columns[listed, Column.SQUARES] / count)

@@ -7,8 +7,9 @@ A `BlendState` is a `RankingState`, that of the slow experts U, with what is bel
     mix        (len(Mixed), 2)      SQUARES, TAIL, FLOORS and EARNED2 not negative, all at most 1e60 in size
     behind     (experts,)           at most 1e100 in size
     columns    (d, len(Column))     GROUP a group in use or 0; sums of squares and counts not negative
-    groups     (>= used, len(Group))   PARENT at most the group's own number, [0, 0] whole; for groups with a full
-                                    covariance SIZE = LAID = the columns that have it, START and FIRST within the pool
+    groups     (>= used, len(Group))   PARENT at most the group's own number, [0, 0] whole, shares not negative with
+                                    the sum 1, LESSONS not negative; for groups with a full covariance
+                                    SIZE = LAID = the columns that have it, START and FIRST within the pool
     members, pool                   as `groups` says; all at most 1e15 in size
 
 All numbers are finite. Contexts of any size keep them so, because columns are divided by their own size and clipped.
@@ -25,7 +26,7 @@ from massart.kernels.blend_layout import lay_out, resolve
 from massart.kernels.learning import blend, regression
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.learning.blend import Mixed
-from massart.kernels.learning.column_groups import FULL, Column, Group, join
+from massart.kernels.learning.column_groups import FULL, SHARES, Column, Group, join
 from massart.kernels.learning.ranking import Expert, Setting, Total
 from massart.kernels.ranking_door import CheckedArms, CheckedRound, make_round
 from massart.kernels.ranking_state import RankingState, check_state, new_state, require_arrays
@@ -184,14 +185,15 @@ class BlendState(RankingState):
         C = self.columns.T
         w, unit = C[Column.OWN].copy(), C[Column.SQUARES] / np.maximum(C[Column.COUNT], 1)
         spread = C[Column.SPREAD] / np.maximum(C[Column.PAIRS], 1)
-        found = resolve(self.groups)
+        found, shares = resolve(self.groups), _shares(self.groups)
         for g in range(1, found.size):
             group = self.groups[g]
             m, n, start, first = (int(group[name]) for name in (Group.LAID, Group.SIDE, Group.START, Group.FIRST))
             own = self.members[first : first + m]
             if n:
                 ahead = regression.lead(m) if n > regression.lead(m) else 0
-                w[own] = self.pool[start + ahead : start + ahead + m]
+                each = self.pool[start : start + shares.size * n].reshape(shares.size, n)[:, ahead : ahead + m]
+                w[own] = (each * shares[:, None]).sum(axis=0)
                 if ahead:
                     unit[own] = spread[own]
             elif group[Group.DIAGONAL] and not group[Group.PAIRED]:
@@ -206,6 +208,10 @@ def _experts_weights(weights: Any, experts: Any, totals: Any) -> NDArray[np.floa
     kernel.share(experts, totals, shares)
     norms = np.sqrt((w * w).sum(axis=0))
     return np.asarray((w / np.where(norms > 0, norms, 1.0) * shares).sum(axis=1))  # no BLAS: a fixed order
+
+
+def _shares(groups: NDArray[Any]) -> NDArray[np.float64]:
+    return groups[0, SHARES : SHARES + len(regression.PACES)]  # a view
 
 
 def _taller(array: NDArray[Any], rows: int) -> NDArray[Any]:
@@ -235,6 +241,7 @@ def new_blend(how: Any, grid: Any) -> BlendState:
         "groups": np.zeros((1, len(Group))), "members": np.zeros(0, np.int64), "pool": np.zeros(0),
     }  # fmt: skip
     arrays["groups"][0, 0] = 1.0
+    _shares(arrays["groups"])[:] = regression.START
     return _blended(slow, arrays)
 
 
@@ -290,6 +297,9 @@ def _check_groups(own: dict[str, NDArray[Any]]) -> None:
     columns, groups, members, pool = (own[name] for name in ("columns", "groups", "members", "pool"))
     used = groups.shape[0]
     base.require(used >= 1 and groups[0, 0] == used and bool((np.abs(groups) <= _LARGE).all()), "groups", "count")
+    shares = _shares(groups)
+    base.require(bool((shares >= 0).all()) and abs(float(shares.sum()) - 1.0) <= 1e-9, "groups", "shares")
+    base.require(bool(groups[0, Group.LESSONS] >= 0), "groups", "LESSONS")
     numbers = np.arange(1, used)
     whole = [name for name in Group if name not in (Group.WEIGHT, Group.VARIANCE)]
     base.require(bool((groups[1:, whole] == np.floor(groups[1:, whole])).all() and (groups[1:, whole] >= 0).all()),
@@ -310,7 +320,7 @@ def _check_groups(own: dict[str, NDArray[Any]]) -> None:
         listed = members[first : first + m] if first + m <= members.size else members[:0]
         base.require(listed.size == m and 0 < m <= FULL, "groups", "LAID")
         base.require(n == regression.side(m, bool(groups[g, Group.PAIRED])), "groups", "SIDE")
-        base.require(start + n + n * n <= pool.size, "groups", "START")
+        base.require(start + (len(regression.PACES) + n) * n <= pool.size, "groups", "START")
         inside = bool(((listed >= 0) & (listed < columns.shape[0])).all())
         base.require(inside and bool((home[listed] == g).all()), "members", "columns of another group")
         base.require(bool((columns[listed, Column.PLACE] == np.arange(m)).all()), "members", "PLACE")

@@ -4,7 +4,8 @@ Columns that are not 0 in one row belong to one group, and so every row belongs 
 columns of their own, a context crossed with the arm, each block is a group; where all rows share columns, there is one.
 
     columns   float64 (d, len(Column))
-    groups    float64 (groups, len(Group)), from row 1 on; [0, 0] is the number of the first row that is not in use
+    groups    float64 (groups, len(Group)), from row 1 on; [0, 0] is the number of the first row that is not in use,
+              [0, SHARES:SHARES + 4] are the shares of the paces of regression.py, [0, Group.LESSONS] all its lessons
 """
 
 from enum import IntEnum
@@ -24,6 +25,7 @@ ALIKE = 0.5  # correlation, at first, of what a column does between rounds and w
 FAR = 10.0
 NOTHING, DIRTY = 0, 1  # what `join` found
 AHEAD = np.uint64(16)  # entries: what they need of a large array is brought near meanwhile
+SHARES = 1
 
 
 class Column(IntEnum):
@@ -55,6 +57,7 @@ class Group(IntEnum):
     VARIANCE = 7
     LAID = 8  # columns that it has in the pool,
     SIDE = 9  # and n there
+    LESSONS = 10  # learned with a full covariance
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -112,6 +115,7 @@ def join(rows: Csr, k: int, columns: Floats, groups: Floats, used: int) -> Any:
                     first, second = min(g, other), max(g, other)
                     groups[second, Group.PARENT] = first
                     groups[first, Group.SIZE] += groups[second, Group.SIZE]
+                    groups[first, Group.LESSONS] += groups[second, Group.LESSONS]
                     groups[first, Group.PAIRED] = max(groups[first, Group.PAIRED], groups[second, Group.PAIRED])
                     if groups[first, Group.DIAGONAL] == 0.0 or groups[second, Group.DIAGONAL] == 0.0:
                         dirty = DIRTY

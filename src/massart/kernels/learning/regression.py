@@ -3,7 +3,7 @@
 Every group of column_groups.py has a regression of its own. With xbar the mean of the rows of the round in the group,
 the row of arm i is
 
-    u_i = [xbar, 1, x_i - xbar]        predicted reward w.u_i, its uncertainty sqrt(u_i' P u_i)
+    u_i = [xbar, 1, x_i - xbar]        predicted reward w.u_i, its uncertainty sqrt(g u_i' P u_i)
 
 so that the effect within a round is estimated apart from that between rounds. Where the arm is the only one in its
 group, x_i - xbar is 0: a context crossed with the arm gets one regression per arm. Columns of xbar are standardised,
@@ -14,10 +14,18 @@ begins at 1 / (BETWEEN m) for xbar, 1 / (WITHIN m) for x_i - xbar, m columns in 
 diagonal), and CONSTANT; both effects of a column have the correlation ALIKE, unless P is diagonal. A lesson is, with
 the old P,
 
-    w += P u (y - w.u) / (1 + u' P u)        P -= P u u' P / (1 + u' P u)
+    w_s += g_s P u (y - w_s.u) / (1 + g_s u' P u)        P -= P u u' P / (1 + u' P u)
+
+for four vectors w_s at paces g_s on one P. With g = 1 this is least squares. As P falls like 1 / lessons, a pace of g
+follows about the last 1/g of the lessons, for rewards that change with time; g_s = PACES[s], less in the first lessons
+of a group, where it is at least 1 and at most lessons / (m + 1). w and g are the means of w_s and g_s by their shares
+
+    c_s = (1 - a) c_s exp(-2 (y - w_s.u)^2) / sum + a START[s]        a = 1 / (lessons + 2), of all groups
+
+that is, by how well each predicted: Gaussian likelihoods with the variance 1/4, the largest of a reward from 0 to 1.
 
     members   int64, the columns of groups with a full covariance, in the order of their places
-    pool      float64, for each of these groups w (n,) and P (n, n), n = `side`
+    pool      float64, for each of these groups w_s (4, n) and P (n, n), n = `side`
 """
 
 from math import sqrt
@@ -28,6 +36,7 @@ import numpy as np
 from massart.kernels.compiling import Csr, Floats, Integers, njit
 from massart.kernels.learning.column_groups import (
     FULL,
+    SHARES,
     Column,
     Group,
     bounded,
@@ -38,11 +47,15 @@ from massart.kernels.learning.column_groups import (
     root,
     unit,
 )
+from massart.kernels.learning.elementary import exp
 from massart.kernels.learning.regression_diagonal import learn_diagonal, note_diagonal, predict_diagonal
 from massart.kernels.learning.simd import LANES, add_products, load, no_sums, spread, store, total
 
 MOST_POOL = 1 << 22  # numbers in the pool; groups that do not fit have a diagonal covariance
 OPTIMISM, NOISE = 0.3, 1e-12
+PACES = (1.0, 4.0, 16.0, 64.0)
+START = (10 / 13, 1 / 13, 1 / 13, 1 / 13)
+LIKELIHOOD = 2.0
 _STEP, _WIDE = np.uint64(LANES), np.uint64(4 * LANES)
 
 
@@ -122,6 +135,33 @@ def _dot(a: Floats, first: np.uint64, b: Floats) -> float:
     return total(sums)
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def _pace(s: int, lessons: float, m: int) -> float:
+    """g_s in a group of m columns."""
+    return max(1.0, min(PACES[s], lessons / (m + 1.0)))
+
+
+@njit(cache=True, error_model="numpy")
+def _mean_pace(groups: Floats, g: int, m: int) -> float:
+    total = 0.0
+    for s in range(len(PACES)):
+        total += groups[0, SHARES + s] * _pace(s, groups[g, Group.LESSONS], m)
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def _judge(groups: Floats, losses: Floats) -> None:
+    """New shares after one lesson with these squared errors."""
+    least, total = losses.min(), 0.0
+    for s in range(losses.size):
+        groups[0, SHARES + s] *= exp(-LIKELIHOOD * (losses[s] - least))
+        total += groups[0, SHARES + s]
+    back = 1.0 / (groups[0, Group.LESSONS] + 2.0)
+    for s in range(losses.size):
+        groups[0, SHARES + s] = (1.0 - back) * groups[0, SHARES + s] / total + back * START[s]
+    groups[0, Group.LESSONS] += 1.0
+
+
 @njit(cache=True, error_model="numpy")
 def predict(
     rows: Csr, local: Csr, known: Floats, k: int, columns: Floats, groups: Floats, members: Integers, pool: Floats,
@@ -154,7 +194,12 @@ def _predict_full(
     own = members[first : first + m]
     n, ahead = np.int64(groups[g, Group.SIDE]), _lead(m)
     paired = n > ahead and arms.size > 1
-    w, P = pool[start : start + n], pool[start + n : start + n + n * n]
+    w, P = np.zeros(n), pool[start + len(PACES) * n : start + (len(PACES) + n) * n]
+    for s in range(len(PACES)):
+        share, ws = groups[0, SHARES + s], pool[start + s * n : start + (s + 1) * n]
+        for i in range(n):
+            w[i] += share * ws[i]
+    pace = _mean_pace(groups, g, m)
     mean, c, out, units = np.zeros(m), np.zeros(ahead), np.empty(n), np.empty(m)
     X = np.zeros((arms.size, (m + LANES - 1) // LANES * LANES))
     for i in range(arms.size):
@@ -173,7 +218,7 @@ def _predict_full(
     base, square = _dot(w, zero, c), _dot(out, zero, c)
     if not paired:
         for i in range(arms.size):
-            means[arms[i]], widths[arms[i]] = base, sqrt(max(0.0, square))
+            means[arms[i]], widths[arms[i]] = base, sqrt(max(0.0, pace * square))
         return
     own_part = np.empty(n)
     for i in range(arms.size):
@@ -183,7 +228,7 @@ def _predict_full(
         _times(P, many, behind, many - behind, z, behind, own_part)
         means[arm] = base + _dot(w, behind, z)
         wide = square + 2.0 * _dot(out, behind, z) + _dot(own_part, behind, z)
-        widths[arm] = sqrt(max(0.0, wide))
+        widths[arm] = sqrt(max(0.0, pace * wide))
 
 
 @njit(cache=True, error_model="numpy")
@@ -256,7 +301,7 @@ def _learn_full(
     m, start = np.int64(groups[g, Group.LAID]), np.int64(groups[g, Group.START])
     own = members[np.int64(groups[g, Group.FIRST]) :]
     n, ahead = np.int64(groups[g, Group.SIDE]), _lead(m)
-    w, P = pool[start : start + n], pool[start + n : start + n + n * n]
+    P = pool[start + len(PACES) * n : start + (len(PACES) + n) * n]
     used = n if n > ahead and count > 1 else ahead  # u is 0 beyond it
     u, v = np.zeros(n), np.empty(n)
     if used > ahead:
@@ -270,13 +315,20 @@ def _learn_full(
     many, zero = np.uint64(n), np.uint64(0)
     _times(P, many, zero, np.uint64(used), u, zero, v)
     square = max(0.0, _dot(u, zero, v))
-    size, error = 1.0 + square, (y - bounded(_dot(u, zero, w))) / (1.0 + square)
     for i in range(n):
         if v[i] * v[i] > (P[i * n + i] + NOISE) * (square + NOISE) * (1.0 + 1e-6):
             return  # no covariance has this: rounding, or somebody else's numbers, and steps from it might grow
-    for i in range(n):
-        w[i] += error * v[i]
-    scale = 1.0 / sqrt(size)
+    losses = np.empty(len(PACES))
+    for s in range(len(PACES)):
+        w, pace = pool[start + s * n : start + (s + 1) * n], _pace(s, groups[g, Group.LESSONS], m)
+        error = y - bounded(_dot(u, zero, w))
+        losses[s] = error * error
+        step = pace * error / (1.0 + pace * square)
+        for i in range(n):
+            w[i] += step * v[i]
+    groups[g, Group.LESSONS] += 1.0
+    _judge(groups, losses)
+    scale = 1.0 / sqrt(1.0 + square)
     for i in range(n):
         v[i] *= scale
     row = zero
