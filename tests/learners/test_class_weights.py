@@ -10,7 +10,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from massart import MassartClassifier, load, save
 from massart.errors import ModelFileError
-from massart.learners.class_weights import balanced_weights
+from massart.learners.class_weights import balanced_weights, class_weights
 from massart.models.opening import model_of
 from massart.models.saving import model_parts
 
@@ -120,6 +120,20 @@ def test_after_fit_its_weights_stay(parameters, classes):
         clf.partial_fit(X[::-1], y[::-1])
     assert np.array_equal(balanced.coef_, told.coef_)
     assert not balanced.certificate().applies
+
+
+def test_balanced_weights_of_fit_count_sample_weights_in_any_order():
+    X, y = stream(classes=3)
+    weight = np.random.default_rng(1).uniform(0.1, 3.0, size=500)
+    told = weight.sum() / (3 * np.bincount(y, weight))
+    for order in (np.arange(500), np.random.default_rng(2).permutation(500)):
+        found = class_weights("balanced", np.arange(3), y[order], weight[order])
+        np.testing.assert_allclose(found, told, rtol=1e-14)
+        assert np.array_equal(found, class_weights("balanced", np.arange(3), y, weight))
+    whole = np.repeat(np.arange(500), np.arange(500) % 3)
+    repeated = MassartClassifier(**KNOWN, class_weight="balanced", random_state=0).fit(X[whole], y[whole])
+    weighted = MassartClassifier(**KNOWN, class_weight="balanced", random_state=0)
+    assert np.array_equal(weighted.fit(X, y, sample_weight=np.arange(500) % 3).coef_, repeated.coef_)
 
 
 def test_a_learner_keeps_the_weights_that_it_began_with():

@@ -204,8 +204,9 @@ def _numbers(column: Any, name: str, *, fill: bool) -> NDArray[np.float64]:
 def _text_hashes(column: Any, name: str, seed: int) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
     """The hashes of names, and which of them are there; each different name is hashed once."""
     missing = _missing(column)
-    values = column.to_list()
-    present = [value for value, absent in zip(values, missing.tolist(), strict=True) if not absent]
+    present = column.to_list()
+    if missing.any():
+        present = [value for value, absent in zip(present, missing.tolist(), strict=True) if not absent]
     if set(map(type, present)) - {str}:
         present = [_checked_name(value, name) for value in present]
     numbers = {value: number for number, value in enumerate(dict.fromkeys(present))}

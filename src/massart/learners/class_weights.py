@@ -1,6 +1,7 @@
 """Weights by label: those that were given, and "balanced" ones, of all rows or of those that came before."""
 
 from collections.abc import Mapping
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def class_weights(
         elif class_weight is None:
             weights = np.ones(classes.size)
         elif isinstance(class_weight, str) and class_weight == "balanced":
-            weights = weight.sum() / (classes.size * np.bincount(labels, weight, classes.size))
+            weights = fsum(weight) / (classes.size * _sums(labels, weight, classes.size))
         else:
             raise ValueError(f"the classes are {classes.tolist()}")
     except (TypeError, ValueError) as error:
@@ -49,6 +50,13 @@ def class_weights(
             f"class_weight={class_weight!r}: weights must lie between {_LIGHTEST:g} and {_HEAVIEST:g}"
         )
     return weights
+
+
+def _sums(labels: NDArray[np.int64], weight: NDArray[np.float64], classes: int) -> NDArray[np.float64]:
+    """The weight of each class, rounded once: it does not depend on the order of rows."""
+    ends = np.cumsum(np.bincount(labels, minlength=classes))[:-1]
+    parts = np.split(weight[np.argsort(labels, kind="stable")], ends)
+    return np.array([fsum(part) for part in parts])
 
 
 def balanced_weights(

@@ -309,10 +309,10 @@ def _classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "Massa
     model.classes_ = np.array(meta["classes"], dtype=object) if "classes" in meta else arrays["classes"]
     model.n_iter_, model.n_features_in_ = meta["n_iter"], meta["n_features_in"]
     model._labels_seen = _labels_seen(arrays["labels_seen"], len(model.classes_)) if "labels_seen" in arrays else None
-    reading = meta.get("reading", {})
-    if "bits" in reading and "columns" in reading:  # columns of a table, hashed
-        names = Schema.from_dict(reading, width=model.n_features_in_).columns or ()
-        model.feature_names_in_, model.n_features_in_ = np.array(names, dtype=object), len(names)
+    schema = Schema.from_dict(meta.get("reading", {}))
+    if schema.columns is not None and schema.bits is not None and schema.width == model.n_features_in_:
+        model.feature_names_in_ = np.array(schema.columns, dtype=object)  # of a table, hashed
+        model.n_features_in_ = len(schema.columns)
     elif "feature_names_in" in meta:
         model.feature_names_in_ = np.array(meta["feature_names_in"], dtype=object)
     return model
