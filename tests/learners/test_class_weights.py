@@ -59,13 +59,13 @@ def test_balanced_in_a_stream_is_those_weights_of_rows(parameters, classes, spar
     balanced = MassartClassifier(**parameters, class_weight="balanced", random_state=0)
     for at in np.split(np.arange(500), [1, 2, 77, 300]):
         balanced.partial_fit(X[at], y[at], classes=range(classes))
+        assert not balanced.certificate().applies, "after the first row, which weighs 1, as well"
     rows = MassartClassifier(**parameters, random_state=0)
     rows.partial_fit(X, y, classes=range(classes), sample_weight=by_hand(y, classes))
     assert np.array_equal(balanced.coef_, rows.coef_)
     assert balanced.mistakes_ == rows.mistakes_
     assert balanced.rounds_ == 500
-    certificate = balanced.certificate()
-    assert (certificate.applies, certificate.holds) == (False, True)
+    assert balanced.certificate().holds
     assert balanced.noise_rate_ == 0.0
 
 
