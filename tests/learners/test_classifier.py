@@ -31,7 +31,8 @@ CHECKED = {
     "known horizon": {**KNOWN, "horizon": 300},
     # Algorithm 1 is slow: at a margin of 0.05 it is not done after the few hundred rows of these checks.
     "paper": {"noise_rate": 0.1, "margin": 0.1, "update": "paper"},
-    "adagrad": {**KNOWN, "optimizer": "adagrad-norm", "fit_intercept": False},
+    "adagrad": {**KNOWN, "optimizer": "adagrad-norm"},
+    "no intercept": {**KNOWN, "fit_intercept": False},
     "constant": {"intercept_scaling": 20.0},
     "constant, known": {**KNOWN, "intercept_scaling": 0.3},
     "balanced": {"class_weight": "balanced"},

@@ -85,14 +85,16 @@ def test_a_frame_gives_the_model_that_its_csv_file_gives(folder, parameters, opt
 
 
 def test_a_model_of_frames_predicts_files(folder):
-    """CSV with any separator and with or without labels, and Parquet: the scores of the classifier, bit for bit."""
+    """CSV with any separator and with or without labels, Parquet, Arrow, JSON: the classifier's scores, exactly."""
     frame, y = people()
     clf = MassartClassifier(random_state=0).partial_fit(frame, y, classes=["no", "yes"])
     save(clf, "frame.massart")
     frame.to_csv("bare.csv", index=False)
     frame[["plan", "paid", "town", "age"]].to_csv("semicolons.csv", index=False, sep=";")
     pl.from_pandas(frame).write_parquet("rows.parquet")
-    for name in ("rows.csv", "bare.csv", "semicolons.csv", "rows.parquet"):
+    frame.to_feather("rows.arrow")
+    pl.from_pandas(frame).write_ndjson("rows.jsonl")
+    for name in ("rows.csv", "bare.csv", "semicolons.csv", "rows.parquet", "rows.arrow", "rows.jsonl"):
         massart("predict", "frame.massart", name, "-o", "scores.txt", "--scores", "--quiet")
         scores = [float(line) for line in (folder / "scores.txt").read_text().split()]
         assert scores == clf.decision_function(frame).tolist(), name

@@ -19,7 +19,7 @@ from massart.errors import InvalidDataError, InvalidParameterError, InvalidTypeE
 from massart.kernels.forms import check_form, check_mask
 from massart.learners.locking import lock_of
 
-__all__ = ["check_classes", "check_labels", "check_rows", "draw_seed", "hashing_of", "label_numbers", "labels_present",
+__all__ = ["check_classes", "check_labels", "check_rows", "draw_seed", "label_numbers", "labels_present",
            "note_labels", "own_errors", "unchanged_on_error"]  # fmt: skip
 
 _PLAIN = (np.ndarray, csr_matrix, csr_array)
@@ -67,7 +67,7 @@ def check_rows(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool)
     alone, fill = isinstance(y, str), estimator.missing == "zero"
     if alone and not reset and _is_checked_already(estimator, X):
         return _filled(X) if fill else X
-    schema, frame = None if reset else hashing_of(estimator), as_frame(X)
+    schema, frame = None if reset else _hashing_of(estimator), as_frame(X)
     if frame is not None:
         schema = _schema_for(estimator, frame, schema, reset=reset)
     if schema is None:
@@ -91,7 +91,7 @@ def check_rows(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool)
     return _filled(X) if fill else X
 
 
-def hashing_of(estimator: Any) -> Schema | None:
+def _hashing_of(estimator: Any) -> Schema | None:
     """How the columns of frames are hashed; None if this estimator has learned from numbers alone."""
     reading = getattr(estimator, "reading_", {})
     if "bits" not in reading or len(reading.get("columns", ())) != getattr(estimator, "n_features_in_", 0):
