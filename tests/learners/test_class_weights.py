@@ -98,7 +98,9 @@ def test_saved_and_pickled_in_the_middle(tmp_path, parameters, classes):
         assert twin.certificate() == clf.certificate()
 
 
-@pytest.mark.parametrize("sums", [[-1.0, 2.0, 1.0], [1.0, 2.0], [1.0, 2.0, 4.0], [1.0, 2.0, np.nan], [1, 2, 3]])
+@pytest.mark.parametrize(
+    "sums", [[-1.0, 2.0, 1.0], [1.0, 2.0], [1.0, 2.0, 4.0], [1.0, 2.0, np.nan], [1, 2, 3], [1e300, 1e300, 2e300]]
+)
 def test_sums_that_cannot_be_are_refused(sums):
     X, y = stream()
     clf = MassartClassifier(class_weight="balanced").partial_fit(X, y, classes=[0, 1])
