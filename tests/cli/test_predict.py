@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import processes
 import pytest
 from cli_cases import write_rows
@@ -149,3 +150,20 @@ def test_a_broken_pipe_is_no_traceback(model, tmp_path):
     assert len(found.stdout.splitlines()) == 1
     assert "Traceback" not in found.stderr
     assert found.stderr.strip().endswith("code 0")
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_model_of_parquet_predicts_csv(tmp_path, separator):
+    """Columns are found by name, whatever their order; the label may be there or not."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=200), "town": rng.choice(["Rome", "Oslo"], 200)})
+    labelled = frame.assign(y=(frame.town == "Rome").astype(int))
+    labelled.to_parquet(tmp_path / "rows.parquet")
+    assert massart("train", tmp_path / "rows.parquet", "-f", tmp_path / "m.massart", "--quiet").exit_code == 0
+    expected = load(tmp_path / "m.massart").decision_function(frame).tolist()
+    for table in (frame, labelled, labelled[["y", "town", "size"]]):
+        table.to_csv(tmp_path / "rows.csv", index=False, sep=separator)
+        done = massart(
+            "predict", tmp_path / "m.massart", tmp_path / "rows.csv", "--format", "csv", "--scores", "--quiet"
+        )
+        assert [float(line) for line in done.stdout.split()] == expected

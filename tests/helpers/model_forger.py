@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 from massart import MassartClassifier, load, save
@@ -70,6 +71,9 @@ def honest() -> dict[str, object]:
         "partial_fit": MassartClassifier(random_state=0).partial_fit(X, y, classes=[-1, 1]),
         "fit": MassartClassifier(0.1, 0.1, class_weight={-1: 1.0, 1: 2.0}, **fit).fit(X, y),
         "many classes": MassartClassifier(**fit).fit(X, many),
+        "data frame": MassartClassifier(class_weight="balanced", hash_bits=4, random_state=0).partial_fit(
+            pd.DataFrame({"size": X[:, 0], "word": many}), y, classes=[-1, 1]
+        ),
     }
 
 
@@ -142,7 +146,7 @@ def use(model: object, folder: Path) -> None:
     if isinstance(model, MassartClassifier):
         if not hasattr(model, "classes_"):
             return
-        width = model.n_features_in_
+        width = model.coef_.shape[1]
         X = np.tile(X, (1, width // WIDTH + 1))[:, :width] if width < 10_000 else sparse.csr_matrix((4, width))
         if width:
             model.predict(X)

@@ -31,9 +31,14 @@ CHECKED = {
     "known horizon": {**KNOWN, "horizon": 300},
     # Algorithm 1 is slow: at a margin of 0.05 it is not done after the few hundred rows of these checks.
     "paper": {"noise_rate": 0.1, "margin": 0.1, "update": "paper"},
-    "adagrad": {**KNOWN, "optimizer": "adagrad-norm", "fit_intercept": False},
+    "adagrad": {**KNOWN, "optimizer": "adagrad-norm"},
+    "no intercept": {**KNOWN, "fit_intercept": False},
     "constant": {"intercept_scaling": 20.0},
     "constant, known": {**KNOWN, "intercept_scaling": 0.3},
+    "balanced": {"class_weight": "balanced"},
+    "balanced, known": {**KNOWN, "class_weight": "balanced"},
+    "missing is zero": {"missing": "zero", "hash_bits": 20},
+    "missing is zero, known": {**KNOWN, "missing": "zero"},
 }
 # SCIPY_ARRAY_API must be set before scipy is imported, or scikit-learn skips a check: hence a process of its own.
 _CHECKS = """
@@ -115,6 +120,11 @@ def test_a_pickled_classifier_goes_on_bit_for_bit(name, sparse):
         ({"optimizer": "fixed", "horizon": 100}, "optimizer='fixed' is for a learner that knows"),
         ({"voting": "weighted"}, "voting='weighted': choose one of 'sample', 'majority'"),
         ({"voting": None, **KNOWN}, "voting=None: choose one of"),
+        ({"missing": "mean"}, "missing='mean': choose one of 'error', 'zero'"),
+        ({"missing": None}, "missing=None: choose one of 'error', 'zero'"),
+        ({"hash_bits": 0}, "hash_bits=0: give a whole number from 1 to 30"),
+        ({"hash_bits": 18.5}, "hash_bits=18.5: give a whole number from 1 to 30"),
+        ({"class_weight": "fair"}, "class_weight='fair': give a dict from labels to weights, 'balanced' or None"),
         ({"horizon": 0.5}, "horizon=0.5: give the number of rounds"),
         ({"horizon": float("inf")}, "horizon=inf: give the number of rounds"),
         ({"horizon": "long"}, "horizon='long': give a number or None"),
@@ -446,22 +456,6 @@ def test_balanced_counts_rows_of_positive_weight_only():
     one = MassartClassifier(**KNOWN, random_state=0, class_weight="balanced").fit(X, y, sample_weight=weight)
     other = MassartClassifier(**KNOWN, random_state=0, class_weight="balanced").fit(X[kept], y[kept])
     assert np.array_equal(one.coef_, other.coef_)
-
-
-def test_balanced_is_refused_online_with_a_sentence():
-    X, y = stream(20)
-    clf = MassartClassifier(class_weight="balanced")
-    for learn in (clf.partial_fit, clf.learn_predict):
-        with pytest.raises(
-            InvalidParameterError,
-            match="class_weight='balanced' needs all labels beforehand, which partial_fit does not have: "
-            "give a dict of weights",
-        ):
-            learn(X, y, classes=[0, 1])
-    assert not hasattr(clf, "classes_")
-    clf.fit(X, y)
-    with pytest.raises(InvalidParameterError, match="needs all labels beforehand"):
-        clf.partial_fit(X, y)
 
 
 @pytest.mark.parametrize("parameters", CLASS_WEIGHTED)

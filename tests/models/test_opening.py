@@ -52,6 +52,8 @@ LEARNERS = {
     "no intercept": (lambda: MassartClassifier(fit_intercept=False, normalize=False, random_state=1), False, Y),
     "constant of 5": (lambda: MassartClassifier(**KNOWN, intercept_scaling=5.0), False, Y),
     "class weights": (lambda: MassartClassifier(class_weight={0: 1.0, 1: 3.0}, random_state=3), False, Y),
+    "balanced": (lambda: MassartClassifier(class_weight="balanced", random_state=3), False, Y),
+    "balanced, three": (lambda: MassartClassifier(**KNOWN, class_weight="balanced", missing="zero"), True, THREE),
     "class weights, three": (lambda: MassartClassifier(**KNOWN, class_weight={0: 0.5, 2: 3}), True, THREE),
 }
 _GO_ON = """

@@ -10,24 +10,27 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from massart.data.frames import HashedRows
+from massart.data.schema import BITS, MOST_BITS
 from massart.errors import InvalidParameterError, shown
 from massart.kernels.door import NO_WEIGHT, Rows, check_weights
 from massart.kernels.forms import check_mask
 from massart.learners.certificate import Certificate, as_html, as_text
+from massart.learners.class_weights import balanced_weights, class_weights
 from massart.learners.fit import fit_batch
 from massart.learners.inputs import (
     check_classes,
     check_labels,
     check_rows,
-    class_weights,
     draw_seed,
     label_numbers,
     labels_present,
+    note_labels,
     own_errors,
     unchanged_on_error,
 )
 from massart.learners.multiclass import Binary, OneVsRest, make_learner
-from massart.options import LearnerOptions
+from massart.options import LearnerOptions, one_of
 
 Learner = Binary | OneVsRest
 
@@ -78,7 +81,14 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     class_weight : dict or "balanced", default=None
         Weights by label: a mistake then costs the weight of its label, and the noise rate that counts is
         `theory.class_weight_noise_rate` (Theorem 13); with more than two classes, each is weighed against the rest,
-        which weigh 1. "balanced" (`fit` only) computes the weights from the labels: nothing is certified then.
+        which weigh 1. "balanced" computes the weights from the labels, and nothing is certified: in `fit` from all of
+        them, n / (k n_c) for n rows of k classes, n_c of them of this one, rows counting what they weigh; in
+        `partial_fit` from those before the row, with one more of each class.
+    missing : {"error", "zero"}, default="error"
+        What NaN, None and NA among numbers are: refused, or 0, which is what a feature that is absent counts. A missing
+        text is absent with either.
+    hash_bits : int, default=18
+        Data frames with text, categories or dates are hashed to 2**hash_bits columns, as `massart train` hashes files.
     passes : int, default=5
         Passes over the data in `fit`; `partial_fit` makes one.
     random_state : int, RandomState instance or None, default=None
@@ -89,7 +99,9 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1 or n_classes, n_features)
     intercept_ : ndarray of shape (1 or n_classes,)
-    n_features_in_, feature_names_in_ : as in scikit-learn.
+    n_features_in_, feature_names_in_ : as in scikit-learn; of a frame that is hashed, its columns.
+    reading_ : dict
+        How a frame with text was hashed; of a model file of `massart train`, how its files were read.
     rounds_, mistakes_ : int
         Rows learned, and how many of them had been predicted wrongly just before. After `fit`, those of its first pass:
         in later passes the labels have been seen.
@@ -137,6 +149,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_: NDArray[Any]
     _learner: Learner
     _batch_weights: NDArray[np.float64] | None  # (1 or n_classes, n_features + 1) after fit, None after partial_fit
+    _labels_seen: NDArray[np.float64] | None = None  # (n_classes + 1,) for weights, if partial_fit balances classes
 
     def __init__(
         self,
@@ -151,6 +164,8 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         intercept_scaling: float = 1.0,
         normalize: bool = True,
         class_weight: Any = None,
+        missing: str = "error",
+        hash_bits: int = BITS,
         passes: int = 5,
         random_state: Any = None,
     ) -> None:
@@ -164,12 +179,15 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.intercept_scaling = intercept_scaling
         self.normalize = normalize
         self.class_weight = class_weight
+        self.missing = missing
+        self.hash_bits = hash_bits
         self.passes = passes
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing == "zero"
         return tags
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -179,11 +197,12 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_mask(y, "y")
             X, y = check_rows(self, X, y, reset=True)
             check_classification_targets(y)
+            X = X.matrix if isinstance(X, HashedRows) else X
             rows = self._rows(X).check()
             weight = check_weights(sample_weight, rows.count)
             classes, labels = labels_present(np.asarray(y), weight)
             seed, passes = draw_seed(self.random_state), int(self.passes)
-            class_weight = class_weights(self.class_weight, classes, classes[labels[weight > 0]])
+            class_weight = class_weights(self.class_weight, classes, labels, weight)
             learner = self._new_learner(options, class_weight, rows.width, seed)
             if isinstance(self.class_weight, str):  # computed from the labels, so known only with them
                 learner.mark_unproved()
@@ -191,7 +210,8 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._batch_weights = fit_batch(
                 learner, X, rows, targets, labels, weight, passes, seed, options.constant, class_weight
             )
-            self.classes_, self._learner, self.n_iter_ = classes, learner, passes
+            self.classes_, self._learner, self.n_iter_, self._labels_seen = classes, learner, passes, None
+            note_labels(self)
         return self
 
     def partial_fit(
@@ -228,23 +248,25 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The numbers of the predicted classes, and the rows they belong to, None for all."""
         with unchanged_on_error(self):
             options = self._options()
-            if isinstance(self.class_weight, str):
-                raise InvalidParameterError(
-                    f"class_weight={self.class_weight!r} needs all labels beforehand, which partial_fit does not have: "
-                    "give a dict of weights, such as compute_class_weight of scikit-learn makes from earlier rows"
-                )
             learner = getattr(self, "_learner", None)
             known = check_classes(classes, None if learner is None else self.classes_)
             rows = self._rows(check_rows(self, X, reset=learner is None))
             labels = label_numbers(check_labels(y), known, rows.count)
-            weight, order = NO_WEIGHT, None
+            weight, order, seen = NO_WEIGHT, None, self._labels_seen
             if sample_weight is not None:
                 rows = rows.check()  # those of weight 0, too
                 weight = check_weights(sample_weight, rows.count)
                 order = np.flatnonzero(weight).astype(np.uint64)
             if learner is None:
-                weights = class_weights(self.class_weight, known, known)
+                weights = class_weights(self.class_weight, known, np.arange(known.size), np.ones(known.size))
                 learner = self._new_learner(options, weights, rows.width, draw_seed(self.random_state))
+                if isinstance(self.class_weight, str):
+                    learner.mark_unproved()
+                    seen = np.zeros(known.size + 1)
+            if seen is not None:
+                weight = weight if weight.size else np.ones(rows.count)
+                learned: Any = slice(None) if order is None else order.astype(np.int64)
+                weight[learned], seen = balanced_weights(labels[learned], seen, weight[learned])
             if isinstance(learner, OneVsRest):
                 predicted = learner.learn_rows(rows, labels, weight, order)
             else:
@@ -252,16 +274,25 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 learner.learn_rows(rows, self._targets(learner, labels), weight, order, scores=scores)
                 predicted = (scores >= 0.0).astype(np.int64)
             self.classes_, self._learner, self._batch_weights, self.n_iter_ = known, learner, None, 1
+            self._labels_seen = seen
+            note_labels(self)
         return predicted, None if order is None else order.astype(np.int64)
 
     def _rows(self, X: Any) -> Rows:
-        return Rows.of(X, getattr(self, "feature_names_in_", None), scaled=bool(self.normalize))
+        if isinstance(X, HashedRows):
+            return Rows.read(X.parts, X.width, scaled=bool(self.normalize))
+        names = getattr(self, "feature_names_in_", ())
+        return Rows.of(X, names if len(names) == X.shape[1] else None, scaled=bool(self.normalize))
 
     def _options(self) -> LearnerOptions:
         """The learner's options, validated; class weights and the seed follow."""
         passes: object = self.passes
         if not isinstance(passes, Integral) or int(passes) < 1:
             raise InvalidParameterError(f"passes={shown(passes)}: give a whole number, 1 or more")
+        bits: object = self.hash_bits
+        if not isinstance(bits, Integral) or not 1 <= int(bits) <= MOST_BITS:
+            raise InvalidParameterError(f"hash_bits={shown(bits)}: give a whole number from 1 to {MOST_BITS}")
+        one_of("missing", self.missing, ("error", "zero"))
         return LearnerOptions(
             self.noise_rate, self.margin, self.horizon, self.update, self.optimizer, self.voting,
             bool(self.fit_intercept), self.intercept_scaling, bool(self.normalize),
@@ -310,7 +341,10 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = self._weights()
         with own_errors():
             X = check_rows(self, X, reset=False)
-        self._rows(X).check()
+        rows = self._rows(X).check()
+        if isinstance(X, HashedRows):
+            scores = np.stack([rows.score(np.ascontiguousarray(own)) for own in weights], axis=1)
+            return scores.ravel() if scores.shape[1] == 1 else scores
         # Not `@`, whose sums come in an order that depends on the processor: a score of 0 is a cliff.
         products = X @ weights[:, :-1].T if issparse(X) else np.einsum("ij,kj->ik", X, weights[:, :-1])
         scores = np.asarray(products) + weights[:, -1]

@@ -1,28 +1,31 @@
-"""What scikit-learn passes to a classifier: rows, labels of any kind as numbers of classes, class weights, seeds."""
+"""What scikit-learn passes to a classifier: rows, labels of any kind as numbers of classes, seeds."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils import check_array, check_random_state, check_X_y
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from massart.data.formats.labels import as_text
+from massart.data.frames import as_frame, frame_rows, frame_schema
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError, InvalidTypeError, MassartError, shown
 from massart.kernels.forms import check_form, check_mask
 from massart.learners.locking import lock_of
 
-__all__ = ["check_classes", "check_labels", "check_rows", "class_weights", "draw_seed", "label_numbers",
-           "labels_present", "own_errors", "unchanged_on_error"]  # fmt: skip
+__all__ = ["check_classes", "check_labels", "check_rows", "draw_seed", "label_numbers", "labels_present",
+           "note_labels", "own_errors", "unchanged_on_error"]  # fmt: skip
 
 _PLAIN = (np.ndarray, csr_matrix, csr_array)
 _FORMATS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
-_LIGHTEST, _HEAVIEST = 1e-10, 1e10  # class weights
+_USUAL = ({-1, 1}, {0, 1})  # classes
+_LISTED = 6  # names that a message lists
 
 
 @contextmanager
@@ -56,11 +59,85 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
 
 
 def check_rows(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-    """X, or X and y, as arrays that scikit-learn's checks accept; values need not be finite."""
+    """X, or X and y, as arrays that scikit-learn's checks accept; values need not be finite.
+
+    A frame with text becomes `HashedRows`; NaN is 0 with `missing="zero"`.
+    """
     check_form(X)
-    if isinstance(y, str) and not reset and _is_checked_already(estimator, X):
+    alone, fill = isinstance(y, str), estimator.missing == "zero"
+    if alone and not reset and _is_checked_already(estimator, X):
+        return _filled(X) if fill else X
+    schema, frame = None if reset else _hashing_of(estimator), as_frame(X)
+    if frame is not None:
+        schema = _schema_for(estimator, frame, schema, reset=reset)
+    if schema is None:
+        found = validate_data(estimator, X, y, reset=reset, **_FORMATS)
+        if reset:
+            _note_reading(estimator, None)
+        return found if not fill else _filled(found) if alone else (_filled(found[0]), found[1])
+    if frame is not None:
+        rows = frame_rows(frame, schema, fill=fill)
+        if reset:
+            _note_reading(estimator, schema)
+        return rows if alone else (rows, check_X_y(np.zeros((rows.shape[0], 1)), y, **_FORMATS)[1])
+    X = check_array(X, **_FORMATS)
+    if X.shape[1] != schema.width:
+        names = ", ".join(map(shown, (schema.columns or ())[:_LISTED]))
+        raise InvalidDataError(
+            f"X has {X.shape[1]} columns without names, but this classifier has learned from a table with the columns "
+            f"{names}{', ...' * (len(schema.columns or ()) > _LISTED)}: give a data frame with them, or rows hashed to "
+            f"{schema.width:,} columns"
+        )
+    return _filled(X) if fill else X
+
+
+def _hashing_of(estimator: Any) -> Schema | None:
+    """How the columns of frames are hashed; None if this estimator has learned from numbers alone."""
+    reading = getattr(estimator, "reading_", {})
+    if "bits" not in reading or len(reading.get("columns", ())) != getattr(estimator, "n_features_in_", 0):
+        return None
+    return Schema.from_dict(reading)
+
+
+def _schema_for(estimator: Any, frame: Any, known: Schema | None, *, reset: bool) -> Schema | None:
+    """How a frame is hashed, by one that begins or by one that has learned; None if its columns are counted."""
+    if known is not None:
+        return known
+    found = frame_schema(frame, estimator.hash_bits)
+    if found is not None and not reset:
+        raise InvalidDataError(
+            f"column {shown(found.categorical[0])} of X holds text or categories, but this classifier has learned from "
+            "numbers alone: give numbers, or start a new classifier"
+        )
+    return found
+
+
+def _note_reading(estimator: Any, schema: Schema | None) -> None:
+    """What a new model knows of its columns; what an earlier one knew of files is gone."""
+    for name in ("reading_", "training_"):
+        estimator.__dict__.pop(name, None)
+    if schema is not None:
+        given = schema.as_dict().items()
+        estimator.reading_ = {name: list(value) if isinstance(value, tuple) else value for name, value in given}
+        estimator.feature_names_in_ = np.array(schema.columns, dtype=object)
+        estimator.n_features_in_ = estimator.feature_names_in_.size
+
+
+def note_labels(estimator: Any) -> None:
+    """What the two classes are called in files, beside how these are read; -1 or 0 and 1 need not be named."""
+    reading, classes = getattr(estimator, "reading_", {}), estimator.classes_.tolist()
+    if "labels" not in reading and "columns" in reading and len(classes) == 2 and set(classes) not in _USUAL:
+        estimator.reading_ = reading | {"labels": [as_text(label) for label in classes]}
+
+
+def _filled(X: Any) -> Any:
+    """X with 0 for NaN, copied if there are any."""
+    values = X.data if issparse(X) else X
+    missing = np.isnan(values)
+    if not missing.any():
         return X
-    return validate_data(estimator, X, y, reset=reset, **_FORMATS)
+    values = np.where(missing, values.dtype.type(0.0), values)
+    return type(X)((values, X.indices, X.indptr), shape=X.shape) if issparse(X) else values
 
 
 def _is_checked_already(estimator: Any, X: Any) -> bool:
@@ -137,32 +214,6 @@ def labels_present(y: NDArray[Any], weight: NDArray[np.float64]) -> tuple[NDArra
     numbers = np.zeros(classes.size, dtype=np.int64)
     numbers[present] = np.arange(present.size)
     return classes[present], numbers[labels]
-
-
-def class_weights(class_weight: Any, classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
-    """One weight per class; `y` are the labels that "balanced" counts.
-
-    >>> class_weights({"spam": 3.0}, np.array(["ham", "spam"]), np.array([])).tolist()
-    [1.0, 3.0]
-    """
-    try:
-        if isinstance(class_weight, Mapping):
-            # Not compute_class_weight: it looks up int(label), which is another label for 0.5 and for "1".
-            known = [label in class_weight for label in classes]
-            if not all(known) and sum(known) != len(class_weight):
-                raise ValueError(f"the classes are {classes.tolist()}")
-            weights = np.array([class_weight.get(label, 1.0) for label in classes], dtype=np.float64)
-        else:
-            weights = np.asarray(compute_class_weight(class_weight, classes=classes, y=y), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidParameterError(
-            f"class_weight={class_weight!r}: give a dict from labels to weights, 'balanced' or None ({error})"
-        ) from None
-    if not ((weights >= _LIGHTEST) & (weights <= _HEAVIEST)).all():
-        raise InvalidParameterError(
-            f"class_weight={class_weight!r}: weights must lie between {_LIGHTEST:g} and {_HEAVIEST:g}"
-        )
-    return weights
 
 
 def label_numbers(y: NDArray[Any], classes: NDArray[Any], count: int) -> NDArray[np.int64]:

@@ -56,6 +56,8 @@ NOTES: Final = ("reading", "training")  # what a classifier that learned from fi
 _OWN: Final = "learner."  # begins the names of a classifier's own arrays
 _SPARSE: Final = ("weights", "variances")  # arrays that are folded in memory as in the file where that is of use
 _MOST_FEATURES: Final = 1 << 40
+_MOST_SEEN: Final = 1e66  # sum of the weights of all rows that can be counted, each at most 1e50
+_ROUNDING: Final = 1e-6  # relative, of sums of many numbers
 _ZIP: Final = b"PK\x03\x04"
 
 
@@ -307,6 +309,19 @@ def _classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "Massa
     model._batch_weights = arrays.get("batch_weights")
     model.classes_ = np.array(meta["classes"], dtype=object) if "classes" in meta else arrays["classes"]
     model.n_iter_, model.n_features_in_ = meta["n_iter"], meta["n_features_in"]
-    if "feature_names_in" in meta:
+    model._labels_seen = _labels_seen(arrays["labels_seen"], len(model.classes_)) if "labels_seen" in arrays else None
+    schema = Schema.from_dict(meta.get("reading", {}))
+    if schema.columns is not None and schema.bits is not None and schema.width == model.n_features_in_:
+        model.feature_names_in_ = np.array(schema.columns, dtype=object)  # of a table, hashed
+        model.n_features_in_ = len(schema.columns)
+    elif "feature_names_in" in meta:
         model.feature_names_in_ = np.array(meta["feature_names_in"], dtype=object)
     return model
+
+
+def _labels_seen(sums: NDArray[np.float64], classes: int) -> NDArray[np.float64]:
+    """The sums of weights by class, and of all, from which `partial_fit` balances classes."""
+    check_arrays({"labels_seen": sums}, {"labels_seen": (classes + 1,)})
+    if sums.min() < 0 or sums.max() > _MOST_SEEN or abs(sums[:-1].sum() - sums[-1]) > _ROUNDING * sums[-1]:
+        raise ValueError("array 'labels_seen' does not hold sums of weights")
+    return sums

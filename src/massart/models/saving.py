@@ -133,8 +133,10 @@ def _from_classifier(model: "MassartClassifier") -> tuple[dict[str, Any], dict[s
         arrays["classes"] = classes
     learner = model._learner.members[0] if isinstance(model._learner, OneVsRest) else model._learner
     meta["learner"] = learner_meta(learner)[0]
-    meta["n_iter"], meta["n_features_in"] = model.n_iter_, model.n_features_in_
-    if hasattr(model, "feature_names_in_"):
+    meta["n_iter"], meta["n_features_in"] = model.n_iter_, learner.n_features
+    if model._labels_seen is not None:
+        arrays["labels_seen"] = model._labels_seen
+    if hasattr(model, "feature_names_in_") and learner.n_features == model.n_features_in_:  # else reading has them
         meta["feature_names_in"] = [str(name) for name in model.feature_names_in_]
     return meta, arrays
 

@@ -115,7 +115,7 @@ def _reader(sources: Sequence[Source], schema: Schema, workers: int) -> Reader:
         found = None
         with contextlib.suppress(InvalidDataError):
             found = detect_format(sources[0])
-        if found in (None, schema.format):
+        if found is None or schema.format in ("auto", found):
             raise
         raise InvalidDataError(
             f"{sources[0].name} is {found}, but the model was trained on {schema.format}: give rows with its columns"

@@ -18,6 +18,8 @@ from massart.training.settings import Settings
 
 __all__ = ["is_complete", "open_training"]
 
+_BESIDE = ("label", "weight")  # columns of a file that a data frame does not have
+
 
 def open_training(
     data: Sequence[str],
@@ -167,6 +169,8 @@ def schema_with(own: Schema, asked: Schema, model: str) -> Schema:
     massart.errors.InvalidParameterError: bits=20, but m.massart was begun with bits=18: leave it out
     """
     for name, value in asked.as_dict().items():
+        if name in _BESIDE and getattr(own, name) is None and own.columns is not None:  # of a data frame, say
+            own = own.replace(**{name: value})
         if name != "format" and getattr(own, name) != value:
             raise InvalidParameterError(
                 f"{name}={value!r}, but {model} was begun with {name}={getattr(own, name)!r}: leave it out"

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk, Position, RowError
 from massart.data.formats import Format
-from massart.data.formats.csv_columns import Plan, choose_columns, column_warnings, look, plan_for
+from massart.data.formats.csv_columns import Head, Plan, choose_columns, column_warnings, look, plan_for
 from massart.data.formats.labels import Labels, is_number
-from massart.data.formats.table_columns import number_style
+from massart.data.formats.table_columns import label_name, number_style
 from massart.data.io.blocks import Block, blocks
 from massart.data.io.prefetch import in_order
 from massart.data.io.sources import Source
@@ -34,12 +34,16 @@ class CsvFormat(Format):
     def complete(self, source: Source, schema: Schema) -> Schema:
         """The schema, completed by a look at the beginning of the file; one that is complete is kept as it is.
 
+        One with columns that does not say how CSV has them is that of a model that has learned from other tables.
+
         A column is one of numbers if all of its values in the first megabyte are; otherwise its values are names. The
         label is the column asked for, or called label, y, target or class, or the first of a file without names.
         """
         head = look(source, schema.separator, schema.decimal)
         if schema.columns is not None:
             if head is not None:
+                if schema.header is None:
+                    schema = _as_csv(head, schema)
                 plan_for(head, schema, source.name, labelled=self.labelled)
             return schema
         if head is None:
@@ -67,6 +71,14 @@ class CsvFormat(Format):
         """Messages about columns of names, other than those asked for, whose values look like numbers."""
         head = look(source, schema.separator, schema.decimal)
         return [] if head is None else column_warnings(head, schema, asked, source.name)
+
+
+def _as_csv(head: Head, schema: Schema) -> Schema:
+    """A schema that other tables completed, for a file of CSV; its label is found by name if it has none."""
+    known = set(schema.columns or ())
+    header = head.has_header(known)
+    others = [name for name in head.first() if name not in known] if header else []
+    return schema.replace(header=header, separator=head.separator, label=schema.label or label_name(others))
 
 
 def _whole_records(
