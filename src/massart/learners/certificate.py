@@ -147,6 +147,17 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
     return {name: None if isinstance(value, float) and not isfinite(value) else value for name, value in facts.items()}
 
 
+def group_words(rounds: int, mistakes: int, certificate: Certificate) -> str:
+    """What a summary says of a group."""
+    seen = f"{counted(rounds, 'row')}, {mistakes:,} predicted wrongly ({mistakes / max(1, rounds):.1%})"
+    if certificate.verdict != WITHIN:
+        return f"{seen}; bound {certificate.verdict}"
+    return (
+        f"{seen}; at most {certificate.confident_mistake_bound:,.0f} at {certificate.confidence:.4g} for noise rate "
+        f"{certificate.noise_rate:.3g}, margin {certificate.margin:.2g}"
+    )
+
+
 def _facts(model: Any) -> list[tuple[str, str]]:
     share = model.mistakes_ / max(1, model.rounds_)
     facts = [
@@ -156,6 +167,8 @@ def _facts(model: Any) -> list[tuple[str, str]]:
         ("bound", model.certificate().sentence),
         ("noise rate", noise_rate_words(model.noise_rate_)),
     ]
+    for name, rounds in model.group_rounds_.items():
+        facts.append((f"group {name}", group_words(rounds, model.group_mistakes_[name], model.certificate(group=name))))
     weights = model.expert_weights_
     pools = {"": weights} if len(model.classes_) == 2 else {f" for {label}": own for label, own in weights.items()}
     for whom, shares in pools.items():
