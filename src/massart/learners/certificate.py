@@ -1,5 +1,6 @@
 """Certificates: what is proved of the mistakes so far, in numbers and in one sentence; a classifier's summary."""
 
+from collections.abc import Mapping
 from math import ceil, inf, isfinite
 from typing import Any
 
@@ -7,6 +8,7 @@ from massart.errors import counted
 from massart.values import Value
 
 _SHOWN = 4  # experts of a pool that a summary names
+_SHOWN_GROUPS = 20  # groups that it names
 _ONE_HALF = 0.4995  # a limit that is as good as one half
 SAYS_NOTHING, WITHIN, CONTRADICTS = "says nothing yet", "within the bound", "contradicts the declaration"
 
@@ -147,15 +149,22 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
     return {name: None if isinstance(value, float) and not isfinite(value) else value for name, value in facts.items()}
 
 
-def group_words(rounds: int, mistakes: int, certificate: Certificate) -> str:
-    """What a summary says of a group."""
-    seen = f"{counted(rounds, 'row')}, {mistakes:,} predicted wrongly ({mistakes / max(1, rounds):.1%})"
-    if certificate.verdict != WITHIN:
-        return f"{seen}; bound {certificate.verdict}"
-    return (
-        f"{seen}; at most {certificate.confident_mistake_bound:,.0f} at {certificate.confidence:.4g} for noise rate "
-        f"{certificate.noise_rate:.3g}, margin {certificate.margin:.2g}"
-    )
+def group_lines(groups: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """(name, words) of groups with facts as `Grouped.facts` gives them, the most rows first; of many, the first ones."""
+    ordered = sorted(groups.items(), key=lambda pair: -pair[1]["rows"])
+    lines = []
+    for name, facts in ordered[:_SHOWN_GROUPS]:
+        certificate = facts["certificate"]
+        bound = f"bound {certificate['verdict']}"
+        if certificate["verdict"] == WITHIN:
+            bound = (
+                f"at most {certificate['confident_mistake_bound']:,.0f} at {certificate['confidence']:.4g} for noise rate "
+                f"{certificate['noise_rate']:.3g}, margin {certificate['margin']:.2g}"
+            )
+        lines.append((name, f"{counted(facts['mistakes'], 'mistake')} in {counted(facts['rows'], 'row')} ({facts['error']:.2%}); {bound}"))
+    if len(ordered) > _SHOWN_GROUPS:
+        lines.append(("...", f"and {counted(len(ordered) - _SHOWN_GROUPS, 'other group')}"))
+    return lines
 
 
 def _facts(model: Any) -> list[tuple[str, str]]:
@@ -167,8 +176,7 @@ def _facts(model: Any) -> list[tuple[str, str]]:
         ("bound", model.certificate().sentence),
         ("noise rate", noise_rate_words(model.noise_rate_)),
     ]
-    for name, rounds in model.group_rounds_.items():
-        facts.append((f"group {name}", group_words(rounds, model.group_mistakes_[name], model.certificate(group=name))))
+    facts += [(f"group {name}", words) for name, words in group_lines(getattr(model._learner, "facts", dict)())]
     weights = model.expert_weights_
     pools = {"": weights} if len(model.classes_) == 2 else {f" for {label}": own for label, own in weights.items()}
     for whom, shares in pools.items():

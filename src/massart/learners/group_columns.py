@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, shown
 
-__all__ = ["LONGEST_NAME", "MOST_GROUPS", "GroupColumns", "check_group_names", "group_columns", "group_text"]
+__all__ = ["LONGEST_NAME", "MOST_GROUPS", "GroupColumns", "check_group_names", "group_columns", "group_text", "read_groups"]
 
 MOST_GROUPS = 1000  # of one learner: each has a pool of its own
 LONGEST_NAME = 200  # characters
@@ -65,7 +65,19 @@ def group_columns(groups: Any, count: int) -> GroupColumns:
     >>> group_columns(np.array([[1, 0], [1, 2]]), 2).in_order()
     ['0=1', '1=0', '1=2']
     """
-    labels, columns = _columns_of(groups)
+    return _grouped(*_columns_of(groups), count)
+
+
+def read_groups(labels: Sequence[str], values: NDArray[Any]) -> GroupColumns:
+    """The groups of rows from a file, (n, columns) of `values` in columns with these names.
+
+    >>> read_groups(["town"], np.array([["Ulm"], [None]], dtype=object)).in_order()
+    ['town=Ulm']
+    """
+    return _grouped(list(labels), list(values.T), len(values))
+
+
+def _grouped(labels: Sequence[str | None], columns: Sequence[NDArray[Any]], count: int) -> GroupColumns:
     if len(set(labels)) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
         raise InvalidDataError(f"groups has two columns called {twice!r}: give each a name of its own")

@@ -20,7 +20,7 @@ from massart.kernels.learning.mixture import SAMPLE, Total
 from massart.kernels.learning.specialists import RATES, Count
 from massart.kernels.states import check_specialists
 from massart.learners.base import NO_SCORES, BinaryLearner
-from massart.learners.certificate import Certificate
+from massart.learners.certificate import Certificate, certificate_facts
 from massart.learners.certify import Prod
 from massart.learners.group_columns import MOST_GROUPS, GroupColumns, check_group_names, group_columns
 from massart.learners.locking import locked
@@ -236,6 +236,19 @@ class Grouped(BinaryLearner):
         counted = self._counted[0 if group is None else 1 + self._of(group)]
         numbers = (float(counted[key]) for key in (Count.WRONG, Count.EXPECTED, Count.COINS))
         return own.certificate_with(Prod(*numbers, float(own._t[Total.HEAVIEST])), confidence)
+
+    @locked
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """Rows, mistakes, error and certificate of each group, by its name, for JSON."""
+        return {
+            name: {
+                "rows": self.group_rounds(name),
+                "mistakes": self.group_mistakes(name),
+                "error": self.group_mistakes(name) / self.group_rounds(name),
+                "certificate": certificate_facts(self.certificate(group=name)),
+            }
+            for name in self.names
+        }
 
     def lower_noise_rate(self, confidence: float = 0.99) -> float:
         """That of everybody's pool."""
