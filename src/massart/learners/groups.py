@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from massart import theory
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.kernels.door import NO_WEIGHT, Rows, check_labels, check_outputs
 from massart.kernels.learning import pool as kernel
@@ -30,11 +31,6 @@ from massart.options import LearnerOptions
 __all__ = ["Grouped"]
 
 _EVERYBODY = "everybody."  # begins the names of its arrays
-
-
-def _prior(group: int) -> float:
-    """What each of the two specialists of a group weighs at first, over all rates; the first group is 0."""
-    return 0.25 / ((group + 1) * (group + 2))
 
 
 class Grouped(BinaryLearner):
@@ -72,7 +68,7 @@ class Grouped(BinaryLearner):
         counts, t = np.zeros((1, len(Count))), pool._t
         counts[0, [Count.ROUNDS, Count.MISTAKES]] = t[Total.ROUNDS], t[Total.MISTAKES]
         counts[0, [Count.WRONG, Count.EXPECTED, Count.COMMON]] = t[Total.WRONG]
-        self._set(pool, [], [], np.full((1, RATES), 0.5 / RATES), counts)
+        self._set(pool, [], [], np.full((1, RATES), theory.everybody_prior() / RATES), counts)
 
     def _set(
         self, everybody: Pool, pools: list[Pool], names: list[str], omega: NDArray[Any], counts: NDArray[Any]
@@ -181,7 +177,7 @@ class Grouped(BinaryLearner):
         self.pools.append(pool)
         self.names.append(name)
         self._number[name] = group
-        self._omega = np.concatenate([self._omega, np.full((2, RATES), _prior(group) / RATES)])
+        self._omega = np.concatenate([self._omega, np.full((2, RATES), theory.group_prior(group + 1) / RATES)])
         self._counted = np.concatenate([self._counted, np.zeros((1, len(Count)))])
 
     @locked
