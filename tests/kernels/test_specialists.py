@@ -1,4 +1,4 @@
-"""Specialists against a plain transcription, and Theorem 20(a) on every path: adversaries, overlaps, late and tiny groups."""
+"""Specialists against a plain transcription, and Theorem 20(a) on every path: adversaries, late and tiny groups."""
 
 import numpy as np
 import pytest
@@ -95,7 +95,8 @@ def play(rounds, groups, inside, adversary, seed):
         shares = np.empty(1 + 2 * groups)
         shares_of(omega, shares)
         plus = shares[0] * (common[0] >= 0) + sum(
-            shares[1 + 2 * g] * (s >= 0) + shares[2 + 2 * g] * (common[0] >= 0) for g, s in zip(numbers, own, strict=True)
+            shares[1 + 2 * g] * (s >= 0) + shares[2 + 2 * g] * (common[0] >= 0)
+            for g, s in zip(numbers, own, strict=True)
         )
         total = shares[0] + sum(shares[1 + 2 * g] + shares[2 + 2 * g] for g in numbers)
         if adversary == "against the draw":
@@ -156,7 +157,7 @@ def test_class_weights_count_in_units_of_the_heavier_one():
 
 
 def test_mistakes_of_draws_are_what_was_expected():
-    """|M - H| stays below 4 standard deviations, of which COINS is the square: a chance of 1e-4 for each of 3 groups."""
+    """|M - H| stays below 4 standard deviations, of which COINS is the square: a chance of 1e-4 for each group."""
     rng = np.random.default_rng(5)
     inside = rng.random((20_000, 3)) < [0.5, 0.1, 0.02]
     starts, numbers = members_of(inside)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import processes
 import pytest
+from grouped import grouped
 from scipy import sparse
 
 import massart
@@ -30,6 +31,7 @@ LEARNERS = {
     "halfspace": lambda: Halfspace(4, 0.1, 0.1),
     "pool": lambda: Pool(4),
     "drifting": lambda: Drifting(4, 50),
+    "groups": lambda: grouped(4),
 }
 ROWS = np.arange(20.0).reshape(5, 4) - 9.0
 LABELS = np.array([1, -1, 1, -1, 1], np.int8)
@@ -279,11 +281,12 @@ def test_nobody_else_calls_a_loop_that_checks_nothing():
             assert path.relative_to(source).as_posix() in UNCHECKED[name], (path, name)
 
 
-@pytest.mark.parametrize("kind", ["halfspace", "experts", "drifting"])
+@pytest.mark.parametrize("kind", ["halfspace", "experts", "drifting", "groups"])
 def test_models_of_arrays_that_do_not_fit_are_refused(kind):
     arrays = LEARNERS["pool" if kind == "experts" else kind]().arrays()
     for name, array in arrays.items():
-        for change in (array[:0], array[None], array.astype(np.float32)):
+        narrow = array.astype(np.float32 if array.dtype.kind != "U" else object)
+        for change in (array[:0], array[None], narrow):
             with pytest.raises(ModelFileError):
                 learner_from(kind, arrays | {name: change})
 

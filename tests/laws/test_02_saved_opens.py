@@ -5,6 +5,7 @@ import socket
 
 import numpy as np
 import pytest
+from grouped import grouped
 
 from massart import MassartClassifier, load, save
 from massart.errors import MassartError, ModelFileError
@@ -27,6 +28,7 @@ MODELS = {
     "halfspace": lambda: Halfspace(3, 0.1, 0.1),
     "pool": lambda: Pool(3),
     "drifting": lambda: Drifting(3, 20),
+    "groups": lambda: grouped(3),
     "known": lambda: MassartClassifier(0.1, 0.1),
     "default": lambda: MassartClassifier(random_state=0),
     "forgetting": lambda: MassartClassifier(horizon=20, random_state=0),

@@ -70,6 +70,7 @@ for name, X, target in (("few features", few, y), ("many features", sparse.csr_m
         learner.learn_many(X, target)
         keep(f"{kind.__name__}, {name}", learner)
 keep("weighted", MassartClassifier(random_state=0).partial_fit(few, y, classes=[-1, 1], sample_weight=weight))
+keep("groups", MassartClassifier(random_state=0).partial_fit(few, y, classes=[-1, 1], groups=np.arange(1500) % 3))
 wild = few * np.ldexp(1.0, np.arange(-12, 16, 4))
 keep("fit", MassartClassifier(random_state=0, passes=3).fit(few, y, sample_weight=weight))
 keep("fit, columns of different size", MassartClassifier(random_state=0, passes=2).fit(wild, y))

@@ -1,4 +1,4 @@
-"""`groups` of MassartClassifier: scikit-learn's routing, what is counted and certified per group, files and refusals."""
+"""`groups` of MassartClassifier: scikit-learn's routing, what is counted and certified per group, files, refusals."""
 
 import numpy as np
 import pytest
@@ -125,7 +125,11 @@ def test_refusals_are_sentences_and_change_nothing():
     X, y, groups = turned(30)
     several = np.arange(30) % 3
     for make, call, message in [
-        (MassartClassifier, lambda c: c.partial_fit(X, several, [0, 1, 2], groups=groups), "groups are for two classes"),
+        (
+            MassartClassifier,
+            lambda c: c.partial_fit(X, several, [0, 1, 2], groups=groups),
+            "are for two classes",
+        ),
         (lambda: MassartClassifier(horizon=9), lambda c: c.fit(X, y, groups=groups), "leave horizon=9 out"),
         (lambda: MassartClassifier(0.1, 0.1, update="paper"), lambda c: c.fit(X, y, groups=groups), "leave update"),
         (lambda: MassartClassifier(0.1, 0.1).fit(X, y), lambda c: c.partial_fit(X, y, groups=groups), "too late"),

@@ -1,4 +1,4 @@
-"""A bound for every group at once: adversaries outside the group, late and tiny groups, and the state of the learner."""
+"""A bound for every group at once: adversaries outside the group, late and tiny groups, the state of the learner."""
 
 import numpy as np
 import pytest
@@ -109,7 +109,9 @@ def test_rows_at_once_one_by_one_and_in_pieces_give_the_same(kind):
     scores = whole.learn_many(kind(X), y, groups)
     for size in (1, 7):
         pieces = Grouped(WIDTH, seed=5)
-        found = [pieces.learn_many(kind(X[i : i + size]), y[i : i + size], groups[i : i + size]) for i in range(0, 120, size)]
+        found = [
+            pieces.learn_many(kind(X[i : i + size]), y[i : i + size], groups[i : i + size]) for i in range(0, 120, size)
+        ]
         np.testing.assert_array_equal(np.concatenate(found), scores)
         assert_same(pieces, whole)
 
@@ -202,9 +204,9 @@ def test_too_many_groups_are_refused():
     many = np.arange(MOST_GROUPS + 1) % (MOST_GROUPS + 1)
     with pytest.raises(InvalidDataError, match="more than 1,000 different groups"):
         Grouped(WIDTH).learn_many(np.repeat(X[:1], many.size, axis=0), np.ones(many.size), many)
+    learner = Grouped(WIDTH)
+    learner.learn_many(X[:2], y[:2], ["a", "b"])
     with pytest.raises(InvalidParameterError, match="group='c' was not met; the groups are 'a', 'b'"):
-        learner = Grouped(WIDTH)
-        learner.learn_many(X[:2], y[:2], ["a", "b"])
         learner.certificate(group="c")
 
 

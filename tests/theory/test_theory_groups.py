@@ -1,5 +1,6 @@
 """Theorem 20: priors that add up to 1 at most, and a price that is as small as the theorem says."""
 
+import itertools
 import math
 
 import numpy as np
@@ -26,7 +27,7 @@ def test_the_price_is_below_the_closed_form(prior):
 
 def test_the_price_rises_with_the_squares_and_falls_with_the_prior():
     prices = [theory.specialist_price(v, 0.1) for v in np.linspace(0, 10**5, 500)]
-    assert all(a <= b for a, b in zip(prices, prices[1:], strict=False))
+    assert all(a <= b for a, b in itertools.pairwise(prices))
     assert theory.specialist_price(100, 0.2) < theory.specialist_price(100, 0.1)
 
 

@@ -1,4 +1,4 @@
-"""Groups from files: every format that has columns, the same model as from arrays, checkpoints, predictions, refusals."""
+"""Groups from files: every format with columns, the same model as from arrays, checkpoints, predictions, refusals."""
 
 import json
 
@@ -43,7 +43,9 @@ def write(folder, name):
     return path
 
 
-@pytest.mark.parametrize(("name", "groups"), [("csv", "town"), ("jsonl", "town"), ("parquet", "town"), ("npy", "3"), ("svm", "2")])
+@pytest.mark.parametrize(
+    ("name", "groups"), [("csv", "town"), ("jsonl", "town"), ("parquet", "town"), ("npy", "3"), ("svm", "2")]
+)
 def test_every_format_with_columns_learns_and_predicts_its_groups(tmp_path, name, groups):
     path, model = write(tmp_path, name), tmp_path / "m.massart"
     named = {"label": "y"} if name in ("csv", "jsonl", "parquet") else {}
@@ -79,7 +81,9 @@ def test_a_checkpoint_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     whole, parts = tmp_path / "whole.massart", tmp_path / "parts.massart"
     open_training([str(path)], Settings(), schema, model=whole).run()
     calls = iter(range(10**6))
-    stopping = open_training([str(path)], Settings(), schema, model=parts, stopped=lambda: 2 if next(calls) > 6 else None)
+    stopping = open_training(
+        [str(path)], Settings(), schema, model=parts, stopped=lambda: 2 if next(calls) > 6 else None
+    )
     assert stopping.run().stopped == 2
     resumed = open_training([str(path)], Settings(), schema, model=parts, resume=True)
     assert 0 < resumed.progress.learned < COUNT

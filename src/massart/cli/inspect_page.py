@@ -235,7 +235,12 @@ def _reading(reading: Mapping[str, Any]) -> str:
     parts = [shown(reading.get("format", "auto")), f"{columns} ({listed})" if names else columns]
     parts += [f"{key} {shown(reading[key])}" for key in ("label", "weight") if key in reading]
     parts.append(f"labels {' and '.join(map(shown, reading.get('labels', ('-1 or 0', '1'))))}")
-    for key, what in (("categorical", "names in"), ("ignore", "without"), ("crossings", "crossing"), ("groups", "groups by")):
+    for key, what in (
+        ("categorical", "names in"),
+        ("ignore", "without"),
+        ("crossings", "crossing"),
+        ("groups", "groups by"),
+    ):
         if reading.get(key):
             parts.append(f"{what} {', '.join(map(shown, reading[key]))}")
     return "; ".join(parts)

@@ -42,8 +42,8 @@ Groups = Annotated[
     list[str] | None,
     Option(
         metavar="COL",
-        help="A column whose values are groups, each with a mistake bound of its own; several with commas. A name, or a "
-        "number from 1.",
+        help="A column, by name or number from 1, whose values are groups, each with a mistake bound of its own; "
+        "several with commas.",
     ),
 ]
 Features = Annotated[int | None, Option(help="How many columns there are, if svmlight should not have to find out.")]

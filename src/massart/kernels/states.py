@@ -145,7 +145,9 @@ def check_specialists(arrays: Mapping[str, NDArray[Any]], groups: int) -> None:
     check_arrays(arrays, {"specialists": (1 + 2 * groups, RATES), "counts": (1 + groups, len(Count))})
     _check_ranges("specialists", arrays["specialists"][None], {0: _SHARE})
     if arrays["specialists"].sum() > _SHARE.high:
-        raise ModelFileError(f"array 'specialists' holds weights that add up to {arrays['specialists'].sum():g}, not to 1")
+        raise ModelFileError(
+            f"array 'specialists' holds weights that add up to {arrays['specialists'].sum():g}, not to 1"
+        )
     counts = arrays["counts"].T
     _check_ranges("counts", counts, dict.fromkeys(Count, _SIZE) | {Count.ROUNDS: _COUNT, Count.MISTAKES: _COUNT})
     for rounds, mistakes in counts[[Count.ROUNDS, Count.MISTAKES]].T:

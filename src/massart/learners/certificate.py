@@ -150,18 +150,18 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
 
 
 def group_lines(groups: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """(name, words) of groups with facts as `Grouped.facts` gives them, the most rows first; of many, the first ones."""
+    """(name, words) of groups from facts as `Grouped.facts` gives them, the most rows first; of many, the first."""
     ordered = sorted(groups.items(), key=lambda pair: -pair[1]["rows"])
     lines = []
     for name, facts in ordered[:_SHOWN_GROUPS]:
         certificate = facts["certificate"]
         bound = f"bound {certificate['verdict']}"
         if certificate["verdict"] == WITHIN:
-            bound = (
-                f"at most {certificate['confident_mistake_bound']:,.0f} at {certificate['confidence']:.4g} for noise rate "
-                f"{certificate['noise_rate']:.3g}, margin {certificate['margin']:.2g}"
-            )
-        lines.append((name, f"{counted(facts['mistakes'], 'mistake')} in {counted(facts['rows'], 'row')} ({facts['error']:.2%}); {bound}"))
+            most, confidence = certificate["confident_mistake_bound"], certificate["confidence"]
+            declared = f"noise rate {certificate['noise_rate']:.3g}, margin {certificate['margin']:.2g}"
+            bound = f"at most {most:,.0f} at {confidence:.4g}, for {declared}"
+        seen = f"{counted(facts['mistakes'], 'mistake')} in {counted(facts['rows'], 'row')} ({facts['error']:.2%})"
+        lines.append((name, f"{seen}; {bound}"))
     if len(ordered) > _SHOWN_GROUPS:
         lines.append(("...", f"and {counted(len(ordered) - _SHOWN_GROUPS, 'other group')}"))
     return lines

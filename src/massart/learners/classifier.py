@@ -280,8 +280,12 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 predicted = learner.learn_rows(rows, labels, weight, order)
             else:
                 scores = np.empty(rows.count if order is None else order.size)
-                own = {} if groups is None else {"groups": group_columns(groups, rows.count)}
-                learner.learn_rows(rows, self._targets(learner, labels), weight, order, scores=scores, **own)
+                targets = self._targets(learner, labels)
+                if isinstance(learner, Grouped) and groups is not None:
+                    own = group_columns(groups, rows.count)
+                    learner.learn_rows(rows, targets, weight, order, scores=scores, groups=own)
+                else:
+                    learner.learn_rows(rows, targets, weight, order, scores=scores)
                 predicted = (scores >= 0.0).astype(np.int64)
             self.classes_, self._learner, self._batch_weights, self.n_iter_ = known, learner, None, 1
         return predicted, None if order is None else order.astype(np.int64)
@@ -307,7 +311,9 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             make = make_grouped if grouped else make_learner
             return make(width, options.replace(class_weight=tuple(class_weight.tolist()), seed=seed))
         if grouped:
-            raise InvalidParameterError(f"groups are for two classes, and these are {class_weight.size}: leave them out")
+            raise InvalidParameterError(
+                f"groups are for two classes, and these are {class_weight.size}: leave them out"
+            )
         seeds = np.random.SeedSequence(seed).generate_state(class_weight.size, np.uint64).tolist()
         pairs = zip(class_weight.tolist(), seeds, strict=True)
         return OneVsRest([make_learner(width, options.replace(class_weight=(1.0, w), seed=s)) for w, s in pairs])
@@ -317,8 +323,8 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """A learner that has seen no groups, with groups from now on."""
         if not isinstance(learner, Pool):
             raise InvalidParameterError(
-                "groups come too late: give them from the first call on, as with two classes and horizon=None, or leave "
-                "noise_rate or margin out"
+                "groups come too late: with more than two classes or a horizon there are none, and with noise_rate and "
+                "margin given they must come with the first call"
             )
         return Grouped.of(learner.copy())
 
@@ -398,9 +404,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         chosen = (scores >= 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
 
-    def score(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None
-    ) -> float:
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> float:
         """The accuracy of `predict`."""
         return float(accuracy_score(y, self.predict(X, groups), sample_weight=sample_weight))
 

@@ -1,7 +1,6 @@
 """Which groups rows belong to: an array, or the columns of a table, whose equal values make a group."""
 
-from collections.abc import Callable, Hashable, Sequence
-from math import isnan
+from collections.abc import Hashable, Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -10,10 +9,19 @@ from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, shown
 
-__all__ = ["LONGEST_NAME", "MOST_GROUPS", "GroupColumns", "check_group_names", "group_columns", "group_text", "read_groups"]
+__all__ = [
+    "LONGEST_NAME",
+    "MOST_GROUPS",
+    "GroupColumns",
+    "check_group_names",
+    "group_columns",
+    "group_text",
+    "read_groups",
+]
 
 MOST_GROUPS = 1000  # of one learner: each has a pool of its own
 LONGEST_NAME = 200  # characters
+_LARGEST_WHOLE = 1e15  # of floats that are written as whole numbers
 
 
 class _Column(NamedTuple):
@@ -24,7 +32,7 @@ class _Column(NamedTuple):
 class GroupColumns(NamedTuple):
     """The groups of some rows: in each column, a row is in one group or in none."""
 
-    count: int  # rows
+    n_rows: int
     columns: tuple[_Column, ...]
 
     def taken(self, order: NDArray[np.uint64] | None) -> "GroupColumns":
@@ -46,7 +54,7 @@ class GroupColumns(NamedTuple):
 
     def numbered(self, known: dict[str, int]) -> NDArray[np.int64]:
         """(n, columns) numbers of the groups; -1 where a row is in none, or in one that is not known."""
-        found = np.full((self.count, len(self.columns)), -1, np.int64)
+        found = np.full((self.n_rows, len(self.columns)), -1, np.int64)
         for place, (codes, names) in enumerate(self.columns):
             table = np.array([*(known.get(name, -1) for name in names), -1], np.int64)
             found[:, place] = table[codes]  # the last entry is that of -1
@@ -56,9 +64,9 @@ class GroupColumns(NamedTuple):
 def group_columns(groups: Any, count: int) -> GroupColumns:
     """`groups` as users pass it, for so many rows.
 
-    An array of shape (n,): the value is the name of the row's group. One of shape (n, k), or a table with named columns: a row
-    is in k groups, called COLUMN=VALUE; columns without a name are counted from 0. A missing value, None, NaN or "",
-    means no group.
+    An array of shape (n,): the value is the name of the row's group. One of shape (n, k), or a table with named
+    columns: a row is in k groups, called COLUMN=VALUE; columns without a name are counted from 0. A missing value,
+    None, NaN or "", means no group.
 
     >>> group_columns(["a", None, "b"], 3).in_order()
     ['a', 'b']
@@ -130,8 +138,8 @@ def _coded(values: NDArray[Any]) -> tuple[NDArray[np.int64], list[str]]:
         codes = np.array([places.setdefault(key, len(places)) for key in keys], np.int64)
         distinct = [key[1] for key in places]  # type: ignore[index]
     else:
-        distinct, codes = np.unique(values, return_inverse=True)
-        codes = codes.astype(np.int64)
+        found, places_of = np.unique(values, return_inverse=True)
+        distinct, codes = found.tolist(), places_of.astype(np.int64)
     texts: dict[str, int] = {}
     table = [-1 if text is None else texts.setdefault(text, len(texts)) for text in map(group_text, distinct)]
     return np.array([*table, -1], np.int64)[codes], list(texts)
@@ -158,17 +166,11 @@ def group_text(value: Any) -> str | None:
         return str(value) if value else None
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
-    if isinstance(value, Integral):
-        return str(int(value))
-    if isinstance(value, Real):
-        number = float(value)
-        if isnan(number):
-            return None
-        return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace") or None
-    missing: Callable[[Any], bool] = lambda one: bool(one != one)  # noqa: E731, PLR0124  NaT, NA
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        value = float(value)
+        value = int(value) if value.is_integer() and abs(value) < _LARGEST_WHOLE else value
     try:
-        return None if missing(value) else str(value)
+        missing = bool(value != value)  # noqa: PLR0124  NaT, as NaN
     except TypeError:  # pandas.NA says neither yes nor no
-        return None
+        missing = True
+    return None if missing else str(value)

@@ -1,9 +1,9 @@
 """A mistake bound for every group of rows at once: a pool for everybody, one for each group, mixed by specialists.
 
 A bound on all mistakes is not one on the mistakes of a group, whose labels may have less noise than others. So each
-group has a pool of its own, taught its rows alone, and the answer to a row is drawn among the pool of everybody and those
-of its groups, with weights that follow their mistakes (kernels/learning/specialists.py). Every group, overlapping or
-not, then makes hardly more mistakes than its own pool would, and than the pool of everybody would make on it
+group has a pool of its own, taught its rows alone, and the answer to a row is drawn among the pool of everybody and
+those of its groups, with weights that follow their mistakes (kernels/learning/specialists.py). Every group, overlapping
+or not, then makes hardly more mistakes than its own pool would, and than the pool of everybody would make on it
 (Theorem 20 of docs/theory.md). Groups may join at any time.
 """
 
@@ -111,8 +111,8 @@ class Grouped(BinaryLearner):
         check_outputs(scores, taken.size, self._no_average, self._no_average)  # everybody's pool checks the average
         if weight.size and taken.size and weight[taken.astype(np.int64)].max() > 1.0:
             raise InvalidDataError(
-                f"sample_weight is {weight.max():g}, but with groups weights may be 1 at most: divide all of them by the "
-                "largest that may ever come"
+                f"sample_weight is {weight.max():g}, but with groups weights may be 1 at most: divide all of them by "
+                "the largest that may ever come"
             )
         rows = rows.check() if groups is not None else rows  # a pool copies its state before rows that may be invalid
         own = None if groups is None else groups.taken(order)
@@ -120,8 +120,8 @@ class Grouped(BinaryLearner):
         check_group_names(joining)
         if len(self.names) + len(joining) > MOST_GROUPS:
             raise InvalidDataError(
-                f"groups has more than {MOST_GROUPS:,} different groups, and each has learners of its own: give columns with "
-                "fewer values"
+                f"groups has more than {MOST_GROUPS:,} different groups, and each has learners of its own: give "
+                "columns with fewer values"
             )
         common = np.empty(taken.size)
         self.everybody.learn_rows(rows, y, weight, order, average, common)  # refuses what is not valid
@@ -185,8 +185,8 @@ class Grouped(BinaryLearner):
         """(n,) whose vote predicts each row, the pool with the largest weight: -1, everybody's, or that of a group."""
         shares = np.empty(len(self._omega))
         specialists.shares_of(self._omega, shares)
-        found, most = np.full(groups.count, -1, np.int64), np.zeros(groups.count)
-        alike = np.full(groups.count, shares[0])  # of the pool of everybody
+        found, most = np.full(groups.n_rows, -1, np.int64), np.zeros(groups.n_rows)
+        alike = np.full(groups.n_rows, shares[0])  # of the pool of everybody
         for numbers in groups.numbered(self._number).T:
             inside = numbers >= 0
             alike[inside] += shares[2 + 2 * numbers[inside]]
@@ -230,8 +230,8 @@ class Grouped(BinaryLearner):
         """What is proved of all mistakes so far, or of those on a group's rows; valid at every round."""
         own = self.everybody if group is None else self.pools[self._of(group)]
         counted = self._counted[0 if group is None else 1 + self._of(group)]
-        numbers = (float(counted[key]) for key in (Count.WRONG, Count.EXPECTED, Count.COINS))
-        return own.certificate_with(Prod(*numbers, float(own._t[Total.HEAVIEST])), confidence)
+        wrong, expected, coins = (float(counted[key]) for key in (Count.WRONG, Count.EXPECTED, Count.COINS))
+        return own.certificate_with(Prod(wrong, expected, coins, float(own._t[Total.HEAVIEST])), confidence)
 
     @locked
     def facts(self) -> dict[str, dict[str, Any]]:
@@ -326,10 +326,14 @@ class Grouped(BinaryLearner):
             whose, dot, part = name.partition(".")
             if dot:
                 parts.setdefault(f"{whose}.", {})[part] = array
-        everybody, *pools = (Pool.from_arrays(parts[key]) for key in (_EVERYBODY, *(f"{k}." for k in range(len(names)))))
+        everybody, *pools = (
+            Pool.from_arrays(parts[key]) for key in (_EVERYBODY, *(f"{k}." for k in range(len(names))))
+        )
         like = everybody._how.tolist()
         if any(pool.n_features != everybody.n_features or pool._how.tolist() != like for pool in pools):
-            raise ModelFileError("the pools of groups are not like that of everybody: columns, or how they learn, differ")
+            raise ModelFileError(
+                "the pools of groups are not like that of everybody: columns, or how they learn, differ"
+            )
         rounds = [pool._t[Total.ROUNDS] for pool in (everybody, *pools)]
         if arrays["counts"][:, Count.ROUNDS].tolist() != rounds:
             raise ModelFileError("array 'counts' does not hold the rounds of the pools")

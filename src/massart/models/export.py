@@ -52,8 +52,8 @@ def export_model(model: str | os.PathLike[str], out: str | os.PathLike[str], to:
         raise InvalidParameterError(f"{opened.path} holds {what}: only classifiers have weights to write as {chosen}")
     if isinstance(opened.learner, Grouped):
         raise InvalidParameterError(
-            f"{opened.path} has learned groups, each with weights of its own, which {chosen} has no place for: predict with "
-            "massart"
+            f"{opened.path} has learned groups, each with weights of its own, for which {chosen} has no place: predict "
+            "with massart"
         )
     if chosen == "onnx":
         graph = _onnx_bytes(opened)

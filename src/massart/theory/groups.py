@@ -23,13 +23,13 @@ def group_prior(position: int) -> float:
     >>> group_prior(1), 0.5 + 2 * sum(group_prior(k) for k in range(1, 10_000)) < 1
     (0.125, True)
     """
-    if not 1 <= position:
+    if not position >= 1:
         raise InvalidParameterError(f"position must satisfy position >= 1; got {position!r}. The first group is 1.")
     return 0.25 / (position * (position + 1.0))
 
 
 def specialist_price(squares: float, prior: float) -> float:
-    """Theorem 20(a) of docs/theory.md: by how much the draws' expected mistakes in a specialist's rounds exceed its own.
+    """Theorem 20(a) of docs/theory.md: how many more mistakes draws are expected to make than a specialist.
 
     min over lambda = 1/2, 1/4, ..., 2^-32 of L / lambda + lambda V,  L = ln(32 / prior), where V is the
     sum of (h - l)^2 over its rounds, at most their number. Below 3 sqrt(V L) + 4 L for V <= 2^60.
@@ -39,7 +39,9 @@ def specialist_price(squares: float, prior: float) -> float:
     """
     square = check_nonnegative("squares", squares)
     if not 0.0 < prior <= 1.0:
-        raise InvalidParameterError(f"prior must satisfy 0 < prior <= 1; got {prior!r}. All priors add up to 1 at most.")
+        raise InvalidParameterError(
+            f"prior must satisfy 0 < prior <= 1; got {prior!r}. All priors add up to 1 at most."
+        )
     log = math.log(_RATES / prior)
     return min(log * 2.0**j + square * 2.0**-j for j in range(1, _RATES + 1))
 

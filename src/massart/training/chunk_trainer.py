@@ -10,11 +10,12 @@ from massart.data.chunk import Chunk, crossed
 from massart.errors import InvalidDataError
 from massart.kernels.door import NO_WEIGHT, Rows
 from massart.learners.group_columns import read_groups
+from massart.learners.groups import Grouped
 from massart.learners.multiclass import Binary
 from massart.learners.sparse_rows import has_weight
 from massart.models.saving import learner_meta
-from massart.training.scoring import Scorer
 from massart.training.progress import Callbacks, Measured, Progress, Step
+from massart.training.scoring import Scorer
 from massart.training.settings import Settings
 
 if TYPE_CHECKING:
@@ -186,8 +187,12 @@ class ChunkTrainer:
         if scores.size:
             y = part.y if part.y.flags.writeable else part.y.copy()  # kernels are compiled for arrays that may change
             weight = part.weight if part.weight.size else NO_WEIGHT
-            own = {"groups": read_groups(self._groups, part.groups)} if self._groups else {}
-            self.learner.learn_rows(rows, y, weight, order, scores=scores, **own)
+            learner = self.learner
+            if isinstance(learner, Grouped) and self._groups:
+                groups = read_groups(self._groups, part.groups)
+                learner.learn_rows(rows, y, weight, order, scores=scores, groups=groups)
+            else:
+                learner.learn_rows(rows, y, weight, order, scores=scores)
         return scores
 
     def weights(self) -> NDArray[np.float64]:

@@ -18,9 +18,9 @@ from massart.data.schema import TEXTS, Schema
 from massart.errors import InvalidDataError
 from massart.files import OutputLock, check_place, is_special, move_into
 from massart.training.chunk_trainer import check_width, row_errors
-from massart.training.scoring import Scorer
 from massart.training.progress import Callbacks
 from massart.training.resume import open_trained
+from massart.training.scoring import Scorer
 from massart.values import Record
 
 __all__ = ["Predicted", "PredictionFile", "PredictionLines", "Sink", "predict_file"]

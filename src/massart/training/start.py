@@ -62,7 +62,9 @@ def open_training(
     )
     if reader.schema.groups:
         if settings.passes > 1:
-            raise InvalidParameterError(f"passes={settings.passes}: rows in groups are learned in one pass; leave it out")
+            raise InvalidParameterError(
+                f"passes={settings.passes}: rows in groups are learned in one pass; leave it out"
+            )
         settings.learner(1, grouped=True)  # refuses options that groups do not go with
     holdout = None
     if isinstance(settings.holdout, str):

@@ -357,7 +357,8 @@ def _named(names: Sequence[str], schema: Schema, where: str, *, labelled: bool) 
 def group_cells(text: NDArray[np.uint8], separator: str, plan: Plan, lines: NDArray[np.int64]) -> list[list[Any]]:
     r"""What is in each field of groups, of the records that begin at these lines, counted from 1; None if missing.
 
-    >>> plan = plan_for(Head(b"y,town\n", ","), Schema(header=True, columns=("y",), groups=("town",)), "", labelled=False)
+    >>> schema = Schema(header=True, columns=("y",), groups=("town",))
+    >>> plan = plan_for(Head(b"y,town\n", ","), schema, "a.csv", labelled=False)
     >>> group_cells(np.frombuffer(b"1,Ulm\n\n0,\n", np.uint8), ",", plan, np.array([1, 3]))
     [['Ulm', None]]
     """

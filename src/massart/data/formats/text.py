@@ -141,8 +141,8 @@ def _check_groups(schema: Schema, where: str) -> None:
     """Refuse groups that such text does not have: columns of svmlight that are counted, by number from 1."""
     if schema.groups and (schema.format == "vw" or schema.bits is not None):
         raise InvalidDataError(
-            f"{where}: groups are columns of values, which hashed text does not have; give svmlight without `bits`, or a "
-            "table"
+            f"{where}: groups are columns of values, which hashed text does not have; give a table, or svmlight "
+            "without `bits`"
         )
     for number in schema.groups:
         if not (number.isascii() and number.isdigit() and 1 <= int(number[:9]) <= MOST_FEATURES):
