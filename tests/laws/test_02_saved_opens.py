@@ -60,7 +60,7 @@ def test_a_state_that_is_not_finite_is_not_written(kind, value, tmp_path):
 def test_a_count_that_cannot_be_is_not_written(kind, tmp_path):
     model = learned(MODELS[kind]())
     learner = getattr(model, "_learner", model)
-    totals = next(array for name, array in learner.arrays().items() if name in ("state", "totals"))
+    totals = next(array for name, array in learner.arrays().items() if name in ("state", "totals", "counts"))
     totals[0] = -1.0  # of a scale, or of rounds
     with pytest.raises(ModelFileError, match="not written"):
         save(model, tmp_path / "m.massart")

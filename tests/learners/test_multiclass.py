@@ -8,7 +8,6 @@ from massart import Halfspace
 from massart.errors import InvalidDataError, ModelFileError
 from massart.kernels.door import Rows
 from massart.learners.drift import Drifting
-from massart.learners.groups import Grouped
 from massart.learners.multiclass import OneVsRest
 from massart.learners.pool import Pool
 
@@ -20,7 +19,6 @@ MEMBERS = {
     "experts": (Pool, lambda seed: Pool(5, seed=seed)),
     "majority": (Pool, lambda seed: Pool(5, voting="majority")),
     "drifting": (Drifting, lambda seed: Drifting(5, 30, seed=seed)),
-    "groups": (Grouped, lambda seed: Grouped(5, seed=seed)),
 }
 
 
