@@ -103,7 +103,9 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A lower confidence limit (99%, valid at every round) for the noise rate, if the margin is as declared, or at
         least the smallest one tried; 0 while nothing can be said.
     expert_weights_ : dict
-        The weight of each expert.
+        The weight of each expert; with groups, of those of everybody.
+    group_rounds_, group_mistakes_ : dict
+        `rounds_` and `mistakes_` of each group, by its name, in the order in which they came; empty without groups.
 
     Notes
     -----
@@ -116,6 +118,13 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     also if they depend on the past (Theorem 12). They need not hold for weights that depend on the label, which cannot
     be detected: with unequal sample weights the certificate never says that the declaration is contradicted. For
     weights by class use `class_weight`.
+
+    `groups` (two classes) names the groups that rows belong to: an array with one name per row, or a table of one or more
+    columns, whose values are then groups called COLUMN=VALUE; None, NaN and "" mean none. Every group has learners of
+    its own beside those of everybody, and a bound of its own from the noise of its own labels, whatever the other rows
+    are (Theorem 20): `certificate(group=...)`. Each column of groups takes two to three times as long as the learner
+    without groups. Sample weights may be 1 at most. `predict` follows, for each row, the learner with the largest
+    weight.
 
     `fit` takes the rows in an order that depends on the rows and on `random_state` alone, and predicts with the best on
     these rows among averaged, last and randomly drawn weights, after an exact line search on the mistakes along each
