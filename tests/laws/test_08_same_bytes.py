@@ -124,6 +124,7 @@ GOLDEN = {
     "Pool, many features": "b8225d4e1c727171",
     "Drifting, many features": "b509bb9efb961b88",
     "weighted": "132ac4df7da0ac12",
+    "groups": "b9975f05ff3d1791",
     "fit": "d7c9b4c03c270012",
     "fit, columns of different size": "37c5097118562bcf",
     "fit, sparse": "d43041b814592681",
