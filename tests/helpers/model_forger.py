@@ -15,11 +15,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from grouped import grouped
 from scipy import sparse
 
 from massart import MassartClassifier, load, save
 from massart.errors import MassartError
 from massart.learners.drift import Drifting
+from massart.learners.groups import Grouped
 from massart.learners.halfspace import Halfspace
 from massart.learners.pool import Pool
 from massart.models import opening, saving
@@ -62,6 +64,7 @@ def honest() -> dict[str, object]:
         "pool": Pool(WIDTH),
         "wide pool": Pool(80, voting="majority"),
         "drifting": Drifting(WIDTH, 20),
+        "groups": grouped(WIDTH),
     }
     for learner in learners.values():
         width = learner.n_features
@@ -136,7 +139,7 @@ def forged(kind: str, meta: dict, arrays: dict, rng: np.random.Generator) -> tup
         elif name:
             arrays[name] = forged_array(arrays[name], rng)
     if rng.random() < 0.03:
-        kind = str(rng.choice(["classifier", "halfspace", "experts", "drifting", "bandit", "ranker"]))
+        kind = str(rng.choice(["classifier", "halfspace", "experts", "drifting", "groups", "bandit", "ranker"]))
     return kind, meta, arrays
 
 
@@ -153,12 +156,15 @@ def use(model: object, folder: Path) -> None:
             model.partial_fit(X, model.classes_[[0, 1, 0, 1]])
             model.predict(sparse.csr_matrix(X))
         model.summary()
-    elif isinstance(model, (Halfspace, Pool, Drifting)):
+    elif isinstance(model, (Halfspace, Pool, Drifting, Grouped)):
         X = np.tile(X, (1, model.n_features // WIDTH + 1))[:, : model.n_features]
         model.score(X[0])
         model.learn_many(X, [1, -1, 1, -1])
         model.learn(X[1], 1)
         model.learn_many(sparse.csr_matrix(X), [1, -1, 1, -1])
+        if isinstance(model, Grouped):
+            model.learn_many(X, [1, -1, 1, -1], ["0", "new", *(model.names * 2)[:2]][:4] if len(model.names) else None)
+            model.facts()
         model.widen(model.n_features + 3)
         model.certificate()
         model.lower_noise_rate()

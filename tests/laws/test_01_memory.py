@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import processes
 import pytest
+from grouped import grouped
 from scipy import sparse
 
 import massart
@@ -19,6 +20,7 @@ from massart.data.schema import Schema
 from massart.errors import InvalidDataError, ModelFileError
 from massart.kernels.door import FiniteRows, Rows
 from massart.learners.drift import Drifting
+from massart.learners.groups import Grouped
 from massart.learners.halfspace import Halfspace
 from massart.learners.pool import Pool
 from massart.models.model_file import read_model, write_model
@@ -30,6 +32,7 @@ LEARNERS = {
     "halfspace": lambda: Halfspace(4, 0.1, 0.1),
     "pool": lambda: Pool(4),
     "drifting": lambda: Drifting(4, 50),
+    "groups": lambda: Grouped(4),
 }
 ROWS = np.arange(20.0).reshape(5, 4) - 9.0
 LABELS = np.array([1, -1, 1, -1, 1], np.int8)
@@ -264,6 +267,8 @@ UNCHECKED = {
     "learn_pool": {"learners/pool.py"},
     "read_rows": {"learners/pool.py"},
     "mix_pair": {"learners/drift.py"},
+    "mix_specialists": {"learners/groups.py"},
+    "shares_of": {"learners/groups.py"},
     "score_csr": {"kernels/door.py"},
     "score_dense": {"kernels/door.py"},
 }
@@ -279,11 +284,12 @@ def test_nobody_else_calls_a_loop_that_checks_nothing():
             assert path.relative_to(source).as_posix() in UNCHECKED[name], (path, name)
 
 
-@pytest.mark.parametrize("kind", ["halfspace", "experts", "drifting"])
+@pytest.mark.parametrize("kind", ["halfspace", "experts", "drifting", "groups"])
 def test_models_of_arrays_that_do_not_fit_are_refused(kind):
-    arrays = LEARNERS["pool" if kind == "experts" else kind]().arrays()
+    arrays = (grouped(4) if kind == "groups" else LEARNERS["pool" if kind == "experts" else kind]()).arrays()
     for name, array in arrays.items():
-        for change in (array[:0], array[None], array.astype(np.float32)):
+        narrow = array.astype(np.float32 if array.dtype.kind != "U" else object)
+        for change in (array[:0], array[None], narrow):
             with pytest.raises(ModelFileError):
                 learner_from(kind, arrays | {name: change})
 

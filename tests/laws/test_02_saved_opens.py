@@ -5,6 +5,7 @@ import socket
 
 import numpy as np
 import pytest
+from grouped import grouped
 
 from massart import MassartClassifier, load, save
 from massart.errors import MassartError, ModelFileError
@@ -27,6 +28,7 @@ MODELS = {
     "halfspace": lambda: Halfspace(3, 0.1, 0.1),
     "pool": lambda: Pool(3),
     "drifting": lambda: Drifting(3, 20),
+    "groups": lambda: grouped(3),
     "known": lambda: MassartClassifier(0.1, 0.1),
     "default": lambda: MassartClassifier(random_state=0),
     "forgetting": lambda: MassartClassifier(horizon=20, random_state=0),
@@ -58,7 +60,7 @@ def test_a_state_that_is_not_finite_is_not_written(kind, value, tmp_path):
 def test_a_count_that_cannot_be_is_not_written(kind, tmp_path):
     model = learned(MODELS[kind]())
     learner = getattr(model, "_learner", model)
-    totals = next(array for name, array in learner.arrays().items() if name in ("state", "totals"))
+    totals = next(array for name, array in learner.arrays().items() if name in ("state", "totals", "counts"))
     totals[0] = -1.0  # of a scale, or of rounds
     with pytest.raises(ModelFileError, match="not written"):
         save(model, tmp_path / "m.massart")

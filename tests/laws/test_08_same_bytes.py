@@ -70,6 +70,7 @@ for name, X, target in (("few features", few, y), ("many features", sparse.csr_m
         learner.learn_many(X, target)
         keep(f"{kind.__name__}, {name}", learner)
 keep("weighted", MassartClassifier(random_state=0).partial_fit(few, y, classes=[-1, 1], sample_weight=weight))
+keep("groups", MassartClassifier(random_state=0).partial_fit(few, y, classes=[-1, 1], groups=np.arange(1500) % 3))
 wild = few * np.ldexp(1.0, np.arange(-12, 16, 4))
 keep("fit", MassartClassifier(random_state=0, passes=3).fit(few, y, sample_weight=weight))
 keep("fit, columns of different size", MassartClassifier(random_state=0, passes=2).fit(wild, y))
@@ -124,6 +125,7 @@ GOLDEN = {
     "Pool, many features": "b8225d4e1c727171",
     "Drifting, many features": "b509bb9efb961b88",
     "weighted": "132ac4df7da0ac12",
+    "groups": "b9975f05ff3d1791",
     "fit": "d7c9b4c03c270012",
     "fit, columns of different size": "37c5097118562bcf",
     "fit, sparse": "d43041b814592681",

@@ -10,6 +10,7 @@ from massart.data import Decision, DecisionBatch
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.evaluation import evaluate
 from massart.learners.drift import Drifting
+from massart.learners.groups import Grouped
 from massart.learners.halfspace import Halfspace
 from massart.learners.pool import Pool
 
@@ -19,6 +20,7 @@ LEARNERS = {
     "halfspace": lambda: Halfspace(3, 0.1, 0.1),
     "pool": lambda: Pool(3),
     "drifting": lambda: Drifting(3, 20),
+    "groups": lambda: Grouped(3),
 }
 
 
@@ -87,6 +89,7 @@ def test_columns_that_cannot_be_counted(value):
         lambda: Halfspace(value, 0.1, 0.1),
         lambda: Pool(value),
         lambda: Drifting(value, 20),
+        lambda: Grouped(value),
         lambda: learner.widen(value),
         lambda: learner.narrow(value),
     ):

@@ -10,6 +10,7 @@ from functools import partial
 import joblib
 import numpy as np
 import pytest
+from grouped import grouped
 
 from massart import Halfspace, MassartClassifier, MonotoneBandit, MonotoneRanker, arena, errors, worlds
 from massart.arena.registry import LEARNERS, POLICIES
@@ -189,6 +190,7 @@ CASES = {
     "halfspace, paper": (lambda: learned(Halfspace(D, 0.1, 0.05, 1000, update="paper")), go_on_learner),
     "experts": (lambda: learned(Pool(D)), go_on_learner),
     "drifting": (lambda: learned(Drifting(D, 500)), go_on_learner),
+    "groups": (lambda: learned(grouped(D)), go_on_learner),
     "one against the rest": (several, go_on_several),
     "ranker": (ranker, go_on_ranker),
     "bandit": (bandit, go_on_bandit),

@@ -5,7 +5,8 @@ import pytest
 from fake_reader import FakeReader, halfspace_rows
 
 from massart.errors import InvalidDataError
-from massart.training.chunk_trainer import ChunkTrainer, scores_of, with_columns
+from massart.training.chunk_trainer import ChunkTrainer, with_columns
+from massart.training.scoring import scores_of
 from massart.training.settings import Settings
 
 X, Y = halfspace_rows(200, 90, density=0.3)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from massart.data.feature_names import column_names, find_names
 from massart.errors import InvalidParameterError, counted
 from massart.kernels.learning import ranking as kernel
-from massart.learners.certificate import noise_rate_words
+from massart.learners.certificate import group_lines, noise_rate_words
 from massart.learners.pool import Pool
 from massart.models.export import facts, finite
 from massart.models.opening import OpenedModel, model_of, open_model
@@ -235,7 +235,12 @@ def _reading(reading: Mapping[str, Any]) -> str:
     parts = [shown(reading.get("format", "auto")), f"{columns} ({listed})" if names else columns]
     parts += [f"{key} {shown(reading[key])}" for key in ("label", "weight") if key in reading]
     parts.append(f"labels {' and '.join(map(shown, reading.get('labels', ('-1 or 0', '1'))))}")
-    for key, what in (("categorical", "names in"), ("ignore", "without"), ("crossings", "crossing")):
+    for key, what in (
+        ("categorical", "names in"),
+        ("ignore", "without"),
+        ("crossings", "crossing"),
+        ("groups", "groups by"),
+    ):
         if reading.get(key):
             parts.append(f"{what} {', '.join(map(shown, reading[key]))}")
     return "; ".join(parts)
@@ -268,6 +273,7 @@ def _counts(found: Mapping[str, Any]) -> list[Fact]:
         facts = [("rounds", facts[0][1] + words)]
     facts.append(("bound", found["certificate"]["sentence"]))
     facts.append(("noise rate", noise_rate_words(found["noise_rate"])))
+    facts += [(f"group {shown(name)}", words) for name, words in group_lines(found.get("groups", {}))]
     return facts
 
 

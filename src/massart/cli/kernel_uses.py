@@ -62,6 +62,9 @@ def learn_arrays(folder: Path) -> None:
     X = _dense(4)
     MassartClassifier(random_state=0).fit(X, np.arange(_ROWS) % 3).predict(X)
     MassartClassifier(horizon=10.0, random_state=0).fit(X, _labels()).predict(X)
+    groups = np.arange(_ROWS) % 3
+    for rows in _arrays(4):
+        MassartClassifier(random_state=0).fit(rows, _labels(), groups=groups).predict(rows, groups)
     save(classifier, folder / "arrays.massart")
     load(folder / "arrays.massart").predict(_dense(70))
 

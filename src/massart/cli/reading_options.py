@@ -38,6 +38,14 @@ Decimal = Annotated[str | None, Option(metavar=".|,", help="The decimal sign of 
 Bits = Annotated[
     int | None, Option("--bits", "-b", help="Hash features to 2**BITS columns; 18 where hashing is needed.")
 ]
+Groups = Annotated[
+    list[str] | None,
+    Option(
+        metavar="COL",
+        help="A column, by name or number from 1, whose values are groups, each with a mistake bound of its own; "
+        "several with commas.",
+    ),
+]
 Features = Annotated[int | None, Option(help="How many columns there are, if svmlight should not have to find out.")]
 Quadratic = Annotated[
     list[str] | None,
@@ -55,6 +63,7 @@ def asked_reading(
     quadratic: Sequence[str] | None,
     cubic: Sequence[str] | None,
     decimal: str | None = None,
+    groups: Sequence[str] | None = None,
     **rest: Any,
 ) -> dict[str, Any]:
     """The fields of a `Schema` from what was typed.
@@ -68,6 +77,7 @@ def asked_reading(
         "ignore": _names(ignore),
         "categorical": _names(categorical),
         "numbers": _names(number),
+        "groups": _names(groups),
         "decimal": None if decimal == "." else decimal,
         "crossings": (*_crossings(quadratic, 2, "-q"), *_crossings(cubic, 3, "--cubic")),
         **rest,

@@ -19,6 +19,7 @@ from massart.values import Value
 __all__ = ["Chunk", "Position", "RowError", "check_crossings", "crossed", "crossed_whole"]
 
 _NO_SPACES = np.empty(0, np.uint8)
+_NO_GROUPS = np.empty((0, 0), object)
 _BUFFER = 1 << 16  # features: small enough to stay in the processor's cache
 _LARGEST = 1 << 24  # features of one row
 
@@ -51,6 +52,7 @@ class Chunk(Value):
     crossings: tuple[str, ...] = ()  # namespaces whose features are still to be multiplied
     tags: tuple[str, ...] | None = None  # (n,) names of the rows, where the format has them and they are wanted
     source: str = "input"  # the file's name, for messages
+    groups: NDArray[Any] = _NO_GROUPS  # (n, columns of groups) what they hold, None where it is missing; or empty
 
     def __len__(self) -> int:
         return int(self.y.size)
@@ -154,6 +156,7 @@ def _joined(parts: list[Chunk]) -> Chunk:
         weight=np.concatenate([part.weight for part in parts]),
         lines=np.concatenate([part.lines for part in parts]),
         tags=None if last.tags is None else tuple(tag for part in parts for tag in part.tags or ()),
+        groups=np.concatenate([part.groups for part in parts]),
     )
 
 
@@ -170,6 +173,7 @@ def _part(chunk: Chunk, first: int, done: int, buffer: Any) -> Chunk:
         spaces=chunk.spaces[:0],
         crossings=(),
         tags=None if chunk.tags is None else chunk.tags[first:last],
+        groups=chunk.groups[first:last],
     )
 
 

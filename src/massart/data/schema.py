@@ -41,6 +41,7 @@ class Schema(Value):
     features: int | None = None  # how many columns are counted, if that is known
     columns: tuple[str, ...] | None = None  # names of the feature columns of a table, in order
     crossings: tuple[str, ...] = ()  # namespaces whose features are multiplied: "ab", "abc"
+    groups: tuple[str, ...] = ()  # columns whose values say which groups a row belongs to
 
     def __post_init__(self) -> None:
         if self.format not in ("auto", *FORMATS):
@@ -53,6 +54,8 @@ class Schema(Value):
             raise InvalidParameterError(f"`labels={self.labels}`: give two different labels, the negative one first")
         if self.decimal not in (None, ".", ","):
             raise InvalidParameterError(f"`decimal={self.decimal!r}`: choose . or ,")
+        if len(set(self.groups)) < len(self.groups):
+            raise InvalidParameterError(f"`groups={list(self.groups)}`: name each column once")
         both = [name for name in self.numbers if name in self.categorical]
         if both:
             raise InvalidParameterError(f"column {both[0]!r} cannot be in both `numbers` and `categorical`: choose one")
@@ -143,6 +146,7 @@ _TYPES: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "bits": (_is_whole, "a whole number"),
     "features": (_is_whole, "a whole number"),
     "columns": (lambda value: _are_texts(value) and len(value) > 0, "a list of texts"),
+    "groups": (_are_texts, "a list of texts"),
     "crossings": (
         lambda value: _are_texts(value) and all(map(_CROSSING.fullmatch, value)),
         "two or three letters each",

@@ -240,7 +240,7 @@ class Rows(Value):
 
         `y` and `weight` have one entry per row of these, whatever the order is; `weight` may be empty.
         """
-        self._check_batch(order, y, weight)
+        self.check_batch(order, y, weight)
         chosen = _NO_ORDER if order is None else order
         count = self.count if order is None else order.size
         if self.csr is not None and self.in_order:
@@ -265,8 +265,8 @@ class Rows(Value):
         pick: Any = place if order is None else order[place]
         return place.stop - place.start, _NO_ORDER, y[pick], weight[pick] if weight.size else weight
 
-    def _check_batch(self, order: Any, y: Any, weight: Any) -> None:
-        """Labels and weights are one per row, and the order is of rows that there are."""
+    def check_batch(self, order: Any, y: Any, weight: Any) -> None:
+        """Refuse labels and weights that are not one per row, and an order of rows that there are not."""
         if not _is_vector(y, _INT8, self.count):
             raise InvalidDataError(f"y must hold {self.count} labels, each -1 or +1, as 8-bit numbers")
         if order is not None and not _is_vector(order, _UINT64):

@@ -16,9 +16,10 @@ from massart.kernels.learning import pool
 from massart.kernels.learning.halfspace import Rule, State
 from massart.kernels.learning.mixture import Member, Total
 from massart.kernels.learning.pool import Column, Setting
+from massart.kernels.learning.specialists import LEAST, RATES, Count
 from massart.options import LARGEST, SMALLEST
 
-__all__ = ["check_arrays", "check_halfspace", "check_pair", "check_pool"]
+__all__ = ["check_arrays", "check_halfspace", "check_pair", "check_pool", "check_specialists"]
 
 _CHECKED = 1 << 16  # rows of an array that are looked at together
 _TINY = float(np.nextafter(0.0, 1.0))
@@ -42,6 +43,7 @@ _FLAG = _Range(0.0, 1.0, whole=True)
 _SIZE = _Range(0.0, _MOST)  # a sum of squares, weights or losses
 _FACTOR = _Range(_TINY, _MOST)  # never 0: something is divided by it
 _CHANCE = _Range(0.0, 1.0)
+_SHARE = _Range(LEAST, 2.0)  # of a weight that adds up to 1 with others, but for rounding
 _NOISE_RATE, _MARGIN = _Range(0.0, float(np.nextafter(0.5, 0.0))), _Range(SMALLEST, 1.0)
 _CONSTANT = _Range(0.0, LARGEST)
 _CLASS_WEIGHT = _Range(SMALLEST, LARGEST)
@@ -136,6 +138,20 @@ def check_pair(totals: NDArray[Any]) -> None:
     check_arrays({"totals": totals}, {"totals": (len(Total),)})
     _check_ranges("totals", totals, _PAIR_TOTALS)
     _check_counts("totals", totals[Total.ROUNDS], totals[Total.MISTAKES])
+
+
+def check_specialists(arrays: Mapping[str, NDArray[Any]], groups: int) -> None:
+    """The weights between the pools of so many groups and what is counted: kernels/learning/specialists.py."""
+    check_arrays(arrays, {"specialists": (1 + 2 * groups, RATES), "counts": (1 + groups, len(Count))})
+    _check_ranges("specialists", arrays["specialists"][None], {0: _SHARE})
+    if arrays["specialists"].sum() > _SHARE.high:
+        raise ModelFileError(
+            f"array 'specialists' holds weights that add up to {arrays['specialists'].sum():g}, not to 1"
+        )
+    counts = arrays["counts"].T
+    _check_ranges("counts", counts, dict.fromkeys(Count, _SIZE) | {Count.ROUNDS: _COUNT, Count.MISTAKES: _COUNT})
+    for rounds, mistakes in counts[[Count.ROUNDS, Count.MISTAKES]].T:
+        _check_counts("counts", rounds, mistakes)
 
 
 def check_arrays(arrays: Mapping[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]]) -> None:

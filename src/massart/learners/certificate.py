@@ -1,5 +1,6 @@
 """Certificates: what is proved of the mistakes so far, in numbers and in one sentence; a classifier's summary."""
 
+from collections.abc import Mapping
 from math import ceil, inf, isfinite
 from typing import Any
 
@@ -7,6 +8,7 @@ from massart.errors import counted
 from massart.values import Value
 
 _SHOWN = 4  # experts of a pool that a summary names
+_SHOWN_GROUPS = 20  # groups that it names
 _ONE_HALF = 0.4995  # a limit that is as good as one half
 SAYS_NOTHING, WITHIN, CONTRADICTS = "says nothing yet", "within the bound", "contradicts the declaration"
 
@@ -147,6 +149,24 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
     return {name: None if isinstance(value, float) and not isfinite(value) else value for name, value in facts.items()}
 
 
+def group_lines(groups: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """(name, words) of groups from facts as `Grouped.facts` gives them, the most rows first; of many, the first."""
+    ordered = sorted(groups.items(), key=lambda pair: -pair[1]["rows"])
+    lines = []
+    for name, facts in ordered[:_SHOWN_GROUPS]:
+        certificate = facts["certificate"]
+        bound = f"bound {certificate['verdict']}"
+        if certificate["verdict"] == WITHIN:
+            most, confidence = certificate["confident_mistake_bound"], certificate["confidence"]
+            declared = f"noise rate {certificate['noise_rate']:.3g}, margin {certificate['margin']:.2g}"
+            bound = f"at most {most:,.0f} at {confidence:.4g}, for {declared}"
+        seen = f"{counted(facts['mistakes'], 'mistake')} in {counted(facts['rows'], 'row')} ({facts['error']:.2%})"
+        lines.append((name, f"{seen}; {bound}"))
+    if len(ordered) > _SHOWN_GROUPS:
+        lines.append(("...", f"and {counted(len(ordered) - _SHOWN_GROUPS, 'other group')}"))
+    return lines
+
+
 def _facts(model: Any) -> list[tuple[str, str]]:
     share = model.mistakes_ / max(1, model.rounds_)
     facts = [
@@ -156,6 +176,7 @@ def _facts(model: Any) -> list[tuple[str, str]]:
         ("bound", model.certificate().sentence),
         ("noise rate", noise_rate_words(model.noise_rate_)),
     ]
+    facts += [(f"group {name}", words) for name, words in group_lines(getattr(model._learner, "facts", dict)())]
     weights = model.expert_weights_
     pools = {"": weights} if len(model.classes_) == 2 else {f" for {label}": own for label, own in weights.items()}
     for whom, shares in pools.items():

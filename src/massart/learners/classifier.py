@@ -7,17 +7,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from massart.data.frames import HashedRows
 from massart.data.schema import BITS, MOST_BITS
 from massart.errors import InvalidParameterError, shown
-from massart.kernels.door import NO_WEIGHT, Rows, check_weights
+from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, check_weights
 from massart.kernels.forms import check_mask
 from massart.learners.certificate import Certificate, as_html, as_text
 from massart.learners.class_weights import balanced_weights, class_weights
-from massart.learners.fit import fit_batch
+from massart.learners.fit import canonical_order, fit_batch
+from massart.learners.group_columns import group_columns
+from massart.learners.groups import Grouped
 from massart.learners.inputs import (
     check_classes,
     check_labels,
@@ -29,7 +32,8 @@ from massart.learners.inputs import (
     own_errors,
     unchanged_on_error,
 )
-from massart.learners.multiclass import Binary, OneVsRest, make_learner
+from massart.learners.multiclass import Binary, OneVsRest, make_grouped, make_learner
+from massart.learners.pool import Pool
 from massart.options import LearnerOptions, one_of
 
 Learner = Binary | OneVsRest
@@ -111,7 +115,9 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A lower confidence limit (99%, valid at every round) for the noise rate, if the margin is as declared, or at
         least the smallest one tried; 0 while nothing can be said.
     expert_weights_ : dict
-        The weight of each expert.
+        The weight of each expert; with groups, of those of everybody.
+    group_rounds_, group_mistakes_ : dict
+        `rounds_` and `mistakes_` of each group, by its name, in the order in which they came; empty without groups.
 
     Notes
     -----
@@ -124,6 +130,13 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     also if they depend on the past (Theorem 12). They need not hold for weights that depend on the label, which cannot
     be detected: with unequal sample weights the certificate never says that the declaration is contradicted. For
     weights by class use `class_weight`.
+
+    `groups` (two classes) names the groups that rows belong to: an array with one name per row, or a table of one or more
+    columns, whose values are then groups called COLUMN=VALUE; None, NaN and "" mean none. Every group has learners of
+    its own beside those of everybody, and a bound of its own from the noise of its own labels, whatever the other rows
+    are (Theorem 20): `certificate(group=...)`. Each column of groups takes two to three times as long as the learner
+    without groups. Sample weights may be 1 at most. `predict` follows, for each row, the learner with the largest
+    weight.
 
     `fit` takes the rows in an order that depends on the rows and on `random_state` alone, and predicts with the best on
     these rows among averaged, last and randomly drawn weights, after an exact line search on the mistakes along each
@@ -190,8 +203,11 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = self.missing == "zero"
         return tags
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from scratch with several passes; return the classifier with the online-to-batch predictor."""
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
+        """Learn from scratch with several passes; return the classifier with the online-to-batch predictor.
+
+        With `groups` it makes one pass, in a random order, and `predict` is that of `partial_fit`.
+        """
         with unchanged_on_error(self):
             options = self._options()
             check_mask(y, "y")
@@ -203,26 +219,46 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classes, labels = labels_present(np.asarray(y), weight)
             seed, passes = draw_seed(self.random_state), int(self.passes)
             class_weight = class_weights(self.class_weight, classes, labels, weight)
-            learner = self._new_learner(options, class_weight, rows.width, seed)
+            learner = self._new_learner(options, class_weight, rows.width, seed, grouped=groups is not None)
             if isinstance(self.class_weight, str):  # computed from the labels, so known only with them
                 learner.mark_unproved()
             targets = self._targets(learner, labels)
-            self._batch_weights = fit_batch(
-                learner, X, rows, targets, labels, weight, passes, seed, options.constant, class_weight
-            )
+            if isinstance(learner, Grouped):
+                order, weight = canonical_order(rows, labels, weight, seed)
+                if order.size > np.count_nonzero(weight):
+                    learner.mark_unproved()
+                learner.learn_rows(rows, targets, weight, order, groups=group_columns(groups, rows.count))
+                self._batch_weights, passes = None, 1
+            else:
+                self._batch_weights = fit_batch(
+                    learner, X, rows, targets, labels, weight, passes, seed, options.constant, class_weight
+                )
             self.classes_, self._learner, self.n_iter_, self._labels_seen = classes, learner, passes, None
             note_labels(self)
         return self
 
     def partial_fit(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: Any = None,
     ) -> Self:
-        """Predict each row, then learn it. `classes`, all labels that may ever occur, is needed at the first call."""
-        self._predict_and_learn(X, y, classes, sample_weight)
+        """Predict each row, then learn it. `classes`, all labels that may ever occur, is needed at the first call.
+
+        `groups` names the groups of each row, see the class; new ones may come at any call.
+        """
+        self._predict_and_learn(X, y, classes, sample_weight, groups)
         return self
 
     def learn_predict(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: Any = None,
     ) -> NDArray[Any]:
         """`partial_fit` that returns its predictions, one per row, each made before the row was learned.
 
@@ -235,15 +271,15 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> clf.mistakes_
         1
         """
-        predicted, learned = self._predict_and_learn(X, y, classes, sample_weight)
+        predicted, learned = self._predict_and_learn(X, y, classes, sample_weight, groups)
         if learned is None:
             return np.asarray(self.classes_[predicted])
-        every = self.predict(X)
+        every = self.predict(X, groups)
         every[learned] = self.classes_[predicted]
         return every
 
     def _predict_and_learn(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None, groups: Any
     ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
         """The numbers of the predicted classes, and the rows they belong to, None for all."""
         with unchanged_on_error(self):
@@ -259,10 +295,14 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 order = np.flatnonzero(weight).astype(np.uint64)
             if learner is None:
                 weights = class_weights(self.class_weight, known, np.arange(known.size), np.ones(known.size))
-                learner = self._new_learner(options, weights, rows.width, draw_seed(self.random_state))
+                learner = self._new_learner(
+                    options, weights, rows.width, draw_seed(self.random_state), grouped=groups is not None
+                )
                 if isinstance(self.class_weight, str):
                     learner.mark_unproved()
                     seen = np.zeros(known.size + 1)
+            elif groups is not None and not isinstance(learner, Grouped):
+                learner = self._with_groups(learner)
             if seen is not None:
                 weight = weight if weight.size else np.ones(rows.count)
                 learned: Any = slice(None) if order is None else order.astype(np.int64)
@@ -271,7 +311,12 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 predicted = learner.learn_rows(rows, labels, weight, order)
             else:
                 scores = np.empty(rows.count if order is None else order.size)
-                learner.learn_rows(rows, self._targets(learner, labels), weight, order, scores=scores)
+                targets = self._targets(learner, labels)
+                if isinstance(learner, Grouped) and groups is not None:
+                    own = group_columns(groups, rows.count)
+                    learner.learn_rows(rows, targets, weight, order, scores=scores, groups=own)
+                else:
+                    learner.learn_rows(rows, targets, weight, order, scores=scores)
                 predicted = (scores >= 0.0).astype(np.int64)
             self.classes_, self._learner, self._batch_weights, self.n_iter_ = known, learner, None, 1
             self._labels_seen = seen
@@ -299,12 +344,29 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
 
     @staticmethod
-    def _new_learner(options: LearnerOptions, class_weight: NDArray[np.float64], width: int, seed: int) -> Learner:
+    def _new_learner(
+        options: LearnerOptions, class_weight: NDArray[np.float64], width: int, seed: int, *, grouped: bool
+    ) -> Learner:
         if class_weight.size == 2:
-            return make_learner(width, options.replace(class_weight=tuple(class_weight.tolist()), seed=seed))
+            make = make_grouped if grouped else make_learner
+            return make(width, options.replace(class_weight=tuple(class_weight.tolist()), seed=seed))
+        if grouped:
+            raise InvalidParameterError(
+                f"groups are for two classes, and these are {class_weight.size}: leave them out"
+            )
         seeds = np.random.SeedSequence(seed).generate_state(class_weight.size, np.uint64).tolist()
         pairs = zip(class_weight.tolist(), seeds, strict=True)
         return OneVsRest([make_learner(width, options.replace(class_weight=(1.0, w), seed=s)) for w, s in pairs])
+
+    @staticmethod
+    def _with_groups(learner: Learner) -> Grouped:
+        """A learner that has seen no groups, with groups from now on."""
+        if not isinstance(learner, Pool):
+            raise InvalidParameterError(
+                "groups come too late: with more than two classes or a horizon there are none, and with noise_rate and "
+                "margin given they must come with the first call"
+            )
+        return Grouped.of(learner.copy())
 
     @staticmethod
     def _targets(learner: Learner, labels: NDArray[np.int64]) -> NDArray[Any]:
@@ -336,12 +398,41 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "_learner")
         return int(self._learner.mistakes)
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """X @ coef_.T + intercept_: (n,) for two classes, else (n, n_classes)."""
+    @property
+    def group_rounds_(self) -> dict[str, int]:
+        """Rows learned, by group; empty without groups."""
+        check_is_fitted(self, "_learner")
+        own = self._learner
+        return {name: own.group_rounds(name) for name in own.names} if isinstance(own, Grouped) else {}
+
+    @property
+    def group_mistakes_(self) -> dict[str, int]:
+        """Rows that were predicted wrongly just before they were learned, by group; empty without groups."""
+        check_is_fitted(self, "_learner")
+        own = self._learner
+        return {name: own.group_mistakes(name) for name in own.names} if isinstance(own, Grouped) else {}
+
+    def decision_function(self, X: Any, groups: Any = None) -> NDArray[np.float64]:
+        """X @ coef_.T + intercept_: (n,) for two classes, else (n, n_classes).
+
+        With `groups`, rows whose group has a learner with more weight than that of everybody have its scores instead.
+        """
         weights = self._weights()
         with own_errors():
             X = check_rows(self, X, reset=False)
         rows = self._rows(X).check()
+        if groups is None or not isinstance(self._learner, Grouped):
+            return self._scores(X, rows, weights)
+        with own_errors():
+            followed = self._learner.followed(group_columns(groups, rows.count))
+        scores = self._scores(X, rows, weights)
+        for group in np.unique(followed[followed >= 0]).tolist():
+            inside = followed == group
+            scores[inside] = self._scores(X, rows, self._learner.leaders_of(group))[inside]
+        return scores
+
+    @staticmethod
+    def _scores(X: Any, rows: FiniteRows, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         if isinstance(X, HashedRows):
             scores = np.stack([rows.score(np.ascontiguousarray(own)) for own in weights], axis=1)
             return scores.ravel() if scores.shape[1] == 1 else scores
@@ -350,16 +441,28 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = np.asarray(products) + weights[:, -1]
         return scores.ravel() if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The predicted label of each row."""
-        scores = self.decision_function(X)
+    def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
+        """The predicted label of each row; `groups` as in `partial_fit`, None: the rows are in no group."""
+        scores = self.decision_function(X, groups)
         chosen = (scores >= 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
 
-    def certificate(self, confidence: float = 0.99) -> Certificate:
-        """What is proved of `mistakes_`, and whether they contradict what was declared; valid at every round."""
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> float:
+        """The accuracy of `predict`."""
+        return float(accuracy_score(y, self.predict(X, groups), sample_weight=sample_weight))
+
+    def certificate(self, confidence: float = 0.99, group: str | None = None) -> Certificate:
+        """What is proved of `mistakes_`, and whether they contradict what was declared; valid at every round.
+
+        With `group`, the name of a group, of the mistakes on its rows (Theorem 20). The confidence is that of this one
+        certificate: for n groups at once, ask each with 1 - (1 - confidence) / n.
+        """
         check_is_fitted(self, "_learner")
-        return self._learner.certificate(confidence)
+        if group is None:
+            return self._learner.certificate(confidence)
+        if not isinstance(self._learner, Grouped):
+            raise InvalidParameterError(f"group={shown(group)}: no row came with groups; give groups to partial_fit")
+        return self._learner.certificate(confidence, group)
 
     @property
     def noise_rate_(self) -> float:

@@ -7,21 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart import theory
-from massart.errors import ModelFileError
+from massart.errors import InvalidParameterError, ModelFileError
 from massart.kernels.door import NO_WEIGHT, Rows
 from massart.kernels.states import check_arrays
 from massart.learners.base import Learner
 from massart.learners.certificate import Certificate
 from massart.learners.certify import certify_classes
 from massart.learners.drift import Drifting
+from massart.learners.groups import Grouped
 from massart.learners.halfspace import Halfspace, is_proved, make_halfspace, weighted_noise_rate
 from massart.learners.locking import locked
 from massart.learners.pool import Pool, expert_grid
 from massart.options import LearnerOptions
 
-__all__ = ["Binary", "OneVsRest", "make_learner"]
+__all__ = ["Binary", "OneVsRest", "make_grouped", "make_learner"]
 
-Binary = Halfspace | Pool | Drifting  # the learners of two classes
+Binary = Halfspace | Pool | Drifting | Grouped  # the learners of two classes
 _ROUNDS, _MISTAKES, _WRONG, _WEIGHT, _SIZE = range(5)
 
 
@@ -42,6 +43,30 @@ def make_learner(n_features: int, options: LearnerOptions) -> Binary:
         learner = Pool(n_features, options, grid=grid)
     else:
         learner = Drifting(n_features, options.horizon, options, grid=grid)
+    if options.noise_rate is not None and not is_proved(options):
+        learner.mark_unproved()
+    return learner
+
+
+def make_grouped(n_features: int, options: LearnerOptions) -> Grouped:
+    """A learner of groups: pools, of one expert with a mistake bound if noise rate and margin are known.
+
+    >>> make_grouped(5, LearnerOptions(horizon=1000))
+    Traceback (most recent call last):
+    massart.errors.InvalidParameterError: groups are for learners that keep all rounds: leave horizon=1000 out
+    """
+    for name, usual in (("horizon", None), ("update", "inverse-margin"), ("optimizer", "auto")):
+        if getattr(options, name) != usual:
+            only = "keep all rounds" if name == "horizon" else "mix experts"
+            raise InvalidParameterError(
+                f"groups are for learners that {only}: leave {name}={getattr(options, name)!r} out"
+            )
+    known = None if options.noise_rate is None else weighted_noise_rate(options)
+    if known is not None and options.margin is not None:
+        learner = Grouped(n_features, options, grid=[(known, options.margin, options.fit_intercept)])
+    else:
+        grid = expert_grid(known, options.margin, fit_intercept=options.fit_intercept)
+        learner = Grouped(n_features, options, grid=grid)
     if options.noise_rate is not None and not is_proved(options):
         learner.mark_unproved()
     return learner

@@ -13,6 +13,7 @@ from massart.data.formats import suffix_of
 from massart.data.writers.file import Target, writing
 from massart.errors import InvalidParameterError, needs
 from massart.learners.certificate import certificate_facts
+from massart.learners.groups import Grouped
 from massart.models.opening import OpenedModel, open_model
 
 __all__ = ["MODEL_FORMATS", "export_model", "facts", "finite"]
@@ -49,6 +50,11 @@ def export_model(model: str | os.PathLike[str], out: str | os.PathLike[str], to:
     if opened.learner is None:
         what = "a classifier that has learned nothing yet" if opened.kind == "classifier" else f"a {opened.kind}"
         raise InvalidParameterError(f"{opened.path} holds {what}: only classifiers have weights to write as {chosen}")
+    if isinstance(opened.learner, Grouped):
+        raise InvalidParameterError(
+            f"{opened.path} has learned groups, each with weights of its own, for which {chosen} has no place: predict "
+            "with massart"
+        )
     if chosen == "onnx":
         graph = _onnx_bytes(opened)
         with writing(out) as target:
@@ -80,6 +86,8 @@ def facts(opened: OpenedModel) -> dict[str, Any]:
             "certificate": certificate_facts(opened.learner.certificate()),
             "noise_rate": opened.learner.lower_noise_rate(),
         }
+    if isinstance(opened.learner, Grouped):
+        found["groups"] = opened.learner.facts()
     plain: dict[str, Any] = finite(found)
     return plain
 

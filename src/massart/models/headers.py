@@ -79,7 +79,7 @@ _PARAMETERS = {
 _LABELLED = {"labels": _list_of(_any_of(_flag, _number, _text)), "weights": _list_of(_number)}
 _READING = {
     **dict.fromkeys(("format", "label", "weight", "decimal", "separator"), _text),
-    **dict.fromkeys(("ignore", "categorical", "numbers", "columns", "crossings"), _TEXTS),
+    **dict.fromkeys(("ignore", "categorical", "numbers", "columns", "crossings", "groups"), _TEXTS),
     **dict.fromkeys(("bits", "features"), _whole),
     "labels": _row_of(_text, _text),
     "header": _flag,

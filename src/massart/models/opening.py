@@ -19,6 +19,7 @@ from massart.data.schema import Schema
 from massart.errors import ModelFileError
 from massart.kernels.states import check_arrays
 from massart.learners.drift import Drifting
+from massart.learners.groups import Grouped
 from massart.learners.halfspace import Halfspace
 from massart.learners.multiclass import Binary, OneVsRest
 from massart.learners.pool import Pool
@@ -49,7 +50,12 @@ __all__ = [
     "open_model",
 ]
 
-LEARNERS: Final[dict[str, type[Binary]]] = {"halfspace": Halfspace, "experts": Pool, "drifting": Drifting}
+LEARNERS: Final[dict[str, type[Binary]]] = {
+    "halfspace": Halfspace,
+    "experts": Pool,
+    "drifting": Drifting,
+    "groups": Grouped,
+}
 # What building a model of a forged file may raise; a ModelFileError is a ValueError.
 UNFIT: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 NOTES: Final = ("reading", "training")  # what a classifier that learned from files knows of them, with a _ at the end
@@ -99,7 +105,7 @@ class OpenedModel(Value):
 
     @property
     def kind(self) -> str:
-        """What it holds: classifier, halfspace, experts, drifting, bandit, ranker."""
+        """What it holds: classifier, halfspace, experts, drifting, groups, bandit, ranker."""
         return str(self.header["kind"])
 
     @property

@@ -1,5 +1,6 @@
 """One chunk at a time: which of its rows are learned, which only measure the error, and what is counted of them."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,16 +9,19 @@ from numpy.typing import NDArray
 from massart.data.chunk import Chunk, crossed
 from massart.errors import InvalidDataError
 from massart.kernels.door import NO_WEIGHT, Rows
+from massart.learners.group_columns import read_groups
+from massart.learners.groups import Grouped
 from massart.learners.multiclass import Binary
 from massart.learners.sparse_rows import has_weight
 from massart.models.saving import learner_meta
 from massart.training.progress import Callbacks, Measured, Progress, Step
+from massart.training.scoring import Scorer
 from massart.training.settings import Settings
 
 if TYPE_CHECKING:
     from massart.training.predict import PredictionLines
 
-__all__ = ["AGAIN", "FIRST", "KEPT", "ChunkTrainer", "check_width", "row_errors", "scores_of", "with_columns"]
+__all__ = ["AGAIN", "FIRST", "KEPT", "ChunkTrainer", "check_width", "row_errors", "with_columns"]
 
 FIRST, AGAIN, KEPT = "learner.", "further.", "kept"  # names of arrays in a file, or their beginnings
 _Order = NDArray[np.uint64] | None
@@ -34,6 +38,7 @@ class ChunkTrainer:
     settings : how to learn.
     progress : the counts to go on from.
     columns : how many there are; None: as many as rows have.
+    groups : the names of the columns that say which groups a row belongs to.
 
     >>> trainer = ChunkTrainer(Settings(noise_rate=0.1, margin=0.05))
     >>> trainer.make_room(3)
@@ -48,6 +53,7 @@ class ChunkTrainer:
         progress: Progress | None = None,
         columns: int | None = None,
         callbacks: Callbacks | None = None,
+        groups: Sequence[str] = (),
     ) -> None:
         self.settings, self.progress = settings, progress or Progress()
         self.first: Binary | None = None
@@ -57,7 +63,8 @@ class ChunkTrainer:
         self._columns = columns
         self._callbacks = callbacks or Callbacks()
         self._every = settings.holdout if isinstance(settings.holdout, int) else 0
-        self._measured_weights = np.zeros(1)
+        self._groups = tuple(groups)
+        self._scorer = Scorer(np.zeros(1))
 
     def restore(
         self, first: Binary, again: Binary | None = None, kept: NDArray[np.float64] | None = None
@@ -92,7 +99,7 @@ class ChunkTrainer:
 
     def begin_measuring(self) -> None:
         """The present weights are the ones that `measure` uses."""
-        self._measured_weights = self.weights()
+        self._scorer = Scorer(self.weights(), self.learner, self._groups)
 
     def measure(self, chunk: Chunk) -> None:
         """Count rows kept apart, and mistakes on them."""
@@ -106,7 +113,7 @@ class ChunkTrainer:
             if self._every:
                 taken &= self._kept_apart(part)
             progress.read += len(part)
-            wrong = taken & ((scores_of(part, self._measured_weights) >= 0.0) != (part.y > 0))
+            wrong = taken & ((self._scorer.scores(part) >= 0.0) != (part.y > 0))
             rows, mistakes = progress.measured
             progress.measured = Measured(rows + int(np.count_nonzero(taken)), mistakes + int(np.count_nonzero(wrong)))
 
@@ -161,7 +168,7 @@ class ChunkTrainer:
     def make_room(self, width: int) -> None:
         """Have at least `width` columns; where more may come, room is doubled, which costs least in the end."""
         if self.first is None:
-            self.width, self.first = width, self.settings.learner(width)
+            self.width, self.first = width, self.settings.learner(width, grouped=bool(self._groups))
         elif self._columns is not None:
             check_width(width, self.width)
         elif width > self.width:
@@ -180,7 +187,12 @@ class ChunkTrainer:
         if scores.size:
             y = part.y if part.y.flags.writeable else part.y.copy()  # kernels are compiled for arrays that may change
             weight = part.weight if part.weight.size else NO_WEIGHT
-            self.learner.learn_rows(rows, y, weight, order, scores=scores)
+            learner = self.learner
+            if isinstance(learner, Grouped) and self._groups:
+                groups = read_groups(self._groups, part.groups)
+                learner.learn_rows(rows, y, weight, order, scores=scores, groups=groups)
+            else:
+                learner.learn_rows(rows, y, weight, order, scores=scores)
         return scores
 
     def weights(self) -> NDArray[np.float64]:
@@ -254,8 +266,3 @@ def check_width(rows: int, model: int) -> None:
     """Refuse rows whose columns are not those of the model."""
     if rows != model:
         raise InvalidDataError(f"the rows have {rows:,} columns, but the model was trained on {model:,}")
-
-
-def scores_of(part: Chunk, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """w.x + c of every row."""
-    return Rows.read(part.rows).score(weights)

@@ -17,9 +17,10 @@ from massart.data.reader import Reader
 from massart.data.schema import TEXTS, Schema
 from massart.errors import InvalidDataError
 from massart.files import OutputLock, check_place, is_special, move_into
-from massart.training.chunk_trainer import check_width, row_errors, scores_of
+from massart.training.chunk_trainer import check_width, row_errors
 from massart.training.progress import Callbacks
 from massart.training.resume import open_trained
+from massart.training.scoring import Scorer
 from massart.values import Record
 
 __all__ = ["Predicted", "PredictionFile", "PredictionLines", "Sink", "predict_file"]
@@ -86,14 +87,14 @@ def predict_file(
     if reader.schema.width is not None:
         check_width(reader.schema.width, weights.size - 1)
     sink = PredictionFile(out) if isinstance(out, Path) else out
-    found = Predicted()
+    scorer, found = Scorer(weights, saved.model.learner, reader.schema.groups), Predicted()
     try:
         for chunk in ahead(reader.chunks(), lambda: False):  # which does not wait for a silent pipe at the end
             lines = PredictionLines((str(classes[0]), str(classes[1])), as_scores=scores)
             for part in crossed(chunk):
                 for error in row_errors(part, strict=strict):
                     callbacks.row_error(error)
-                part_scores = scores_of(part, weights)
+                part_scores = scorer.scores(part)
                 found.count(part, part_scores)
                 lines.add(part, part_scores)
             sink.write(lines.text())

@@ -78,7 +78,7 @@ class Training:
     ) -> None:
         self.reader, self.settings, self.model = reader, settings, model
         self._callbacks = callbacks or Callbacks()
-        self.trainer = ChunkTrainer(settings, None, reader.schema.width, self._callbacks)
+        self.trainer = ChunkTrainer(settings, None, reader.schema.width, self._callbacks, reader.schema.groups)
         if begin is not None:
             begin.restore(self.trainer)
         self.progress.width = self.trainer.width

@@ -4,7 +4,7 @@ import re
 from typing import Any, NamedTuple
 
 from massart.errors import InvalidParameterError
-from massart.learners.multiclass import Binary, make_learner
+from massart.learners.multiclass import Binary, make_grouped, make_learner
 from massart.options import LearnerOptions
 from massart.values import Value
 
@@ -79,9 +79,9 @@ class Settings(Value):
         if not 0 <= self.seed < 2**32:
             raise InvalidParameterError(f"seed={self.seed}: give a whole number from 0 to 2**32 - 1")
 
-    def learner(self, n_features: int) -> Binary:
-        """A new learner of that many columns."""
-        return make_learner(n_features, self._learner_options())
+    def learner(self, n_features: int, *, grouped: bool = False) -> Binary:
+        """A new learner of that many columns; of rows that come in groups, if `grouped`."""
+        return (make_grouped if grouped else make_learner)(n_features, self._learner_options())
 
     def _learner_options(self) -> LearnerOptions:
         return LearnerOptions(**{name: getattr(self, name) for name in _LEARNER})

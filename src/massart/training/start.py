@@ -62,6 +62,12 @@ def open_training(
         tags=predictions is not None,
         find_labels=begin is None,
     )
+    if reader.schema.groups:
+        if settings.passes > 1:
+            raise InvalidParameterError(
+                f"passes={settings.passes}: rows in groups are learned in one pass; leave it out"
+            )
+        settings.learner(1, grouped=True)  # refuses options that groups do not go with
     holdout = None
     if isinstance(settings.holdout, str):
         holdout = Reader(find_sources([settings.holdout]), reader.schema, workers=workers, find_labels=False)

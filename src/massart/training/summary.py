@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from massart.data.schema import Schema
 from massart.errors import counted
-from massart.learners.certificate import Certificate, certificate_facts, noise_rate_words
+from massart.learners.certificate import Certificate, certificate_facts, group_lines, noise_rate_words
+from massart.learners.groups import Grouped
 from massart.models.headers import printable
 from massart.training.progress import Measured
 from massart.values import Value
@@ -58,6 +59,12 @@ class Summary(Value):
         return self.trainer.first.lower_noise_rate() if self.trainer.first is not None else None
 
     @cached_property
+    def groups(self) -> dict[str, dict[str, Any]]:
+        """Rows, mistakes and certificate of each group, by its name; empty without groups."""
+        first = self.trainer.first
+        return first.facts() if isinstance(first, Grouped) else {}
+
+    @cached_property
     def features(self) -> int:
         """Columns whose weight is not 0."""
         return self.trainer.features()
@@ -95,6 +102,7 @@ class Summary(Value):
         return plain | {
             "certificate": None if self.certificate is None else certificate_facts(self.certificate),
             "noise_rate": self.noise_rate,
+            "groups": self.groups,
             "features": self.features,
             "columns": self.columns,
             "error": self.error,
@@ -111,6 +119,7 @@ class Summary(Value):
         facts = [("learned", self._learned()), ("labels", self._labels()), ("error", self._error())]
         if self.certificate is not None and self.noise_rate is not None:
             facts += [("bound", self.certificate.sentence), ("noise rate", noise_rate_words(self.noise_rate))]
+        facts += [("group", f"{printable(name)}: {words}") for name, words in group_lines(self.groups)]
         if self.holdout:
             facts.append(("holdout", self._holdout()))
         if left_out := self._left_out():

@@ -97,7 +97,7 @@ class Converter:
         layout = choose(columns, schema, source.name, labelled=labelled)
         self.table = Table(columns, layout, schema, source.name, labelled=labelled)
         self._columns, self._source, self._file = columns, number, source
-        used = [layout.label, layout.weight, *(feature.column for feature in layout.features)]
+        used = [layout.label, layout.weight, *(feature.column for feature in layout.features), *layout.groups]
         self.names = [columns[one].name for one in dict.fromkeys(used) if one is not None]
         types = {entry.name: entry.type for entry in of}
         whole = [types[columns[feature.column].name] for feature in layout.features]
@@ -142,7 +142,8 @@ class Converter:
         weight = None
         if layout.weight is not None:
             weight = self._plain[layout.weight](arrays[self._columns[layout.weight].name])
-        return self.table.chunk(matrix, y, label, weight, self._source)
+        groups = [_texts(arrays[self._columns[number].name]) for number in layout.groups]
+        return self.table.chunk(matrix, y, label, weight, self._source, groups)
 
     def _labels(self, arrays: dict[str, Any]) -> tuple[NDArray[np.int8] | None, Callable[[int], Any]]:
         """What the labels mean, and what they are."""
@@ -156,6 +157,13 @@ class Converter:
         places, values = distinct(array)
         values.append(None)
         return self.table.labels.of_values(values)[places], lambda row: values[places[row]]
+
+
+def _texts(array: Any) -> list[Any]:
+    """What each row has, None for null."""
+    places, values = distinct(array)
+    values.append(None)  # at -1
+    return [values[place] for place in places.tolist()]
 
 
 def _columns(source: Source, of: Any) -> list[Column]:

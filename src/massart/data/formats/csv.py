@@ -8,8 +8,17 @@ from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk, Position, RowError
 from massart.data.formats import Format
-from massart.data.formats.csv_columns import Head, Plan, choose_columns, column_warnings, look, plan_for
+from massart.data.formats.csv_columns import (
+    Head,
+    Plan,
+    choose_columns,
+    column_warnings,
+    group_cells,
+    look,
+    plan_for,
+)
 from massart.data.formats.labels import Labels, is_number
+from massart.data.formats.table_chunks import group_table
 from massart.data.formats.table_columns import label_name, number_style
 from massart.data.io.blocks import Block, blocks
 from massart.data.io.prefetch import in_order
@@ -168,12 +177,14 @@ def _chunk(name: str, block: Block, plan: Plan, schema: Schema, *, labelled: boo
     csr, spaces, y, weight, lines, found = parse_records(block.text, plan, schema, labelled=labelled)
     if weight.size and bool((weight == 1.0).all()):
         weight = np.empty(0)
+    groups = group_cells(block.text, schema.separator or ",", plan, lines) if plan.groups else []
     lines += block.line
     errors = block.errors
     if found.size:
         errors += tuple(_row_error(name, block, plan, schema, *row) for row in found.tolist())
     width = schema.width or plan.features
-    return Chunk(csr, width, y, weight, block.end, lines, errors, spaces, schema.crossings, source=name)
+    named = group_table(groups, y.size)
+    return Chunk(csr, width, y, weight, block.end, lines, errors, spaces, schema.crossings, source=name, groups=named)
 
 
 def _row_error(

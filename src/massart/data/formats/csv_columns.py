@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from massart.kernels.parsing.csv import CATEGORY, LABEL, LEFT_OUT, NUMBER, WEIGH
 from massart.kernels.parsing.csv_fields import A_NUMBER, MISSING, WORDS, cut_records, find_fields
 from massart.values import Value
 
-__all__ = ["Head", "Plan", "choose_columns", "column_warnings", "look", "plan_for"]
+__all__ = ["Head", "Plan", "choose_columns", "column_warnings", "group_cells", "look", "plan_for"]
 
 SEPARATORS: Final = (",", "\t", ";", "|")
 _SEMICOLON: Final = 2
@@ -38,7 +38,7 @@ _SNIFFED: Final = 1 << 17  # bytes from which the separator is found
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _LOOKED_AT = 1000  # texts of a column
 _REMEDY = "pass {option} to read numbers and leave out other rows, or `categorical=[{name}]` if they are names"
-_Places = tuple[int | None, int | None, list[int]]  # of the label, the weight and the features
+_Places = tuple[int | None, int | None, list[int], list[int]]  # of the label, the weight, features and groups
 
 
 class Head:
@@ -90,6 +90,17 @@ class Head:
         """The text in a column, in the records of the usual width, or in some of these."""
         fields = self._fields(header=header) + column
         return [self._cell(field) for field in (fields if records is None else fields[records]).tolist()]
+
+    def cells_at(self, column: int, lines: NDArray[np.int64]) -> list[str | None]:
+        """The text in a column of the records that begin at these lines, counted from 1; None if missing."""
+        newlines = np.flatnonzero(self._text == 10)
+        begins = np.searchsorted(newlines, self._begins[self._firsts[:-1]]) + 1
+        fields = self._firsts[np.searchsorted(begins, lines)] + column
+        missing = (self._kinds[fields] & np.uint8(3)) == MISSING
+        return [
+            None if none else self._cell(field).decode("utf-8", "replace")
+            for field, none in zip(fields.tolist(), missing.tolist(), strict=True)
+        ]
 
     def _fields(self, *, header: bool) -> NDArray[np.int64]:
         """The first fields of the records of the usual width."""
@@ -190,6 +201,7 @@ class Plan(Value):
     targets: NDArray[np.uint32]  # column of a number, hash of a category's name
     slots: NDArray[np.uint8]  # first byte of the name
     features: int
+    groups: tuple[int, ...] = ()  # fields whose values are names of groups
 
     @property
     def has_weight(self) -> bool:
@@ -206,7 +218,7 @@ def choose_columns(head: Head, schema: Schema, where: str, *, labelled: bool) ->
     """
     header = schema.header
     if header is None:
-        asked = (schema.label, schema.weight, *schema.ignore, *schema.categorical, *schema.numbers)
+        asked = (schema.label, schema.weight, *schema.ignore, *schema.categorical, *schema.numbers, *schema.groups)
         header = head.has_header([name for name in asked if name is not None])
     names = _names(head, where, header=header)
     written = asked_columns(schema.numbers, names, schema, where, "numbers")
@@ -229,7 +241,8 @@ def choose_columns(head: Head, schema: Schema, where: str, *, labelled: bool) ->
         for number, i in enumerate(kept):
             columns[i] = columns[i]._replace(name=str(number + 1))
     schema = schema.replace(numbers=tuple(columns[i].name for i in sorted(written)))
-    found = completed(columns, layout, schema).replace(header=header, separator=head.separator)
+    groups = tuple(columns[i].name if header else str(i + 1) for i in layout.groups)
+    found = completed(columns, layout, schema).replace(header=header, separator=head.separator, groups=groups)
     if found.features is not None and schema.features is not None and schema.features < found.features:
         raise InvalidDataError(
             f"{where} has {found.features} columns of features, more than `features={schema.features}`: pass more, or "
@@ -303,9 +316,9 @@ def plan_for(head: Head, schema: Schema, where: str, *, labelled: bool) -> Plan:
     number = WITH_COMMA if schema.decimal == "," else NUMBER
     if schema.header:
         names = _names(head, where, header=True)
-        label, weight, features = _named(names, schema, where, labelled=labelled)
+        label, weight, features, groups = _named(names, schema, where, labelled=labelled)
     else:
-        label, weight, features = _numbered(head, schema, where, labelled=labelled)
+        label, weight, features, groups = _numbered(head, schema, where, labelled=labelled)
         names = _names(head, where, header=False)
     kinds = np.full(len(names), LEFT_OUT, np.uint8)
     targets, slots = np.zeros(len(names), np.uint32), np.zeros(len(names), np.uint8)
@@ -320,13 +333,13 @@ def plan_for(head: Head, schema: Schema, where: str, *, labelled: bool) -> Plan:
     for place, kind in ((label, LABEL), (weight, WEIGHT)):
         if place is not None:
             kinds[place] = kind
-    return Plan(tuple(names), kinds, targets, slots, len(features))
+    return Plan(tuple(names), kinds, targets, slots, len(features), tuple(groups))
 
 
 def _named(names: Sequence[str], schema: Schema, where: str, *, labelled: bool) -> _Places:
     places = {name: i for i, name in enumerate(names)}
     for i, name in enumerate(names):
-        if places[name] != i and name in {*(schema.columns or ()), schema.label, schema.weight}:
+        if places[name] != i and name in {*(schema.columns or ()), schema.label, schema.weight, *schema.groups}:
             raise InvalidDataError(f"{where}: several columns are called {name[:100]!r}; give each a name of its own")
     for asked, what, parameter in ((schema.label, "the label", "label"), (schema.weight, "the weight", "weight")):
         if labelled and asked is not None and asked not in places:
@@ -334,8 +347,23 @@ def _named(names: Sequence[str], schema: Schema, where: str, *, labelled: bool) 
     for name in schema.columns or ():
         if name not in places:
             raise missing(where, name, names, "a feature", "ignore")
-    features = [places[name] for name in schema.columns or ()]
-    return places.get(schema.label or ""), places.get(schema.weight or ""), features
+    for name in schema.groups:
+        if name not in places:
+            raise missing(where, name, names, "of groups", "groups")
+    features, groups = [places[name] for name in schema.columns or ()], [places[name] for name in schema.groups]
+    return places.get(schema.label or ""), places.get(schema.weight or ""), features, groups
+
+
+def group_cells(text: NDArray[np.uint8], separator: str, plan: Plan, lines: NDArray[np.int64]) -> list[list[Any]]:
+    r"""What is in each field of groups, of the records that begin at these lines, counted from 1; None if missing.
+
+    >>> schema = Schema(header=True, columns=("y",), groups=("town",))
+    >>> plan = plan_for(Head(b"y,town\n", ","), schema, "a.csv", labelled=False)
+    >>> group_cells(np.frombuffer(b"1,Ulm\n\n0,\n", np.uint8), ",", plan, np.array([1, 3]))
+    [['Ulm', None]]
+    """
+    head = Head(text.tobytes(), separator)
+    return [head.cells_at(place, lines) for place in plan.groups]
 
 
 def _place(number: str, where: str) -> int:
@@ -349,13 +377,14 @@ def _place(number: str, where: str) -> int:
 def _numbered(head: Head, schema: Schema, where: str, *, labelled: bool) -> _Places:
     """The columns of a file without names: all there were, or all but the label, or only the features."""
     count = len(schema.columns or ())
-    for asked in (schema.label, schema.weight, *schema.ignore):
+    for asked in (schema.label, schema.weight, *schema.ignore, *schema.groups):
         if asked is not None and not (asked.isdecimal() and 1 <= int(asked[:9]) <= MOST_COLUMNS):
             raise InvalidDataError(f"{where} has no line of names in which there could be a column {asked!r}")
     label, weight, *ignored = (
         None if n is None else _place(n, where) for n in (schema.label, schema.weight, *schema.ignore)
     )
     others = {place for place in (label, weight, *ignored) if place is not None}
+    groups = [_place(number, where) for number in schema.groups]
     places = list(range(count + len(others)))
     may = [len(places)] if labelled or label is None else [len(places), len(places) - 1, count]
     fitting = [width for width in may if width in head.widths]
@@ -364,8 +393,17 @@ def _numbered(head: Head, schema: Schema, where: str, *, labelled: bool) -> _Pla
             raise InvalidDataError(f"{where} has {head.width} columns where {len(places)} are expected")
         head.width = fitting[0]
     if head.width == len(places):
-        return label, weight, [i for i in places if i not in others]
+        return label, weight, [i for i in places if i not in others], _among(groups, places, where)
     if head.width == count:
-        return None, None, places[:count]
+        return None, None, places[:count], _among(groups, [i for i in places if i not in others], where)
     del places[label or 0]
-    return None, None if weight is None else places.index(weight), [i for i, p in enumerate(places) if p not in others]
+    features = [i for i, p in enumerate(places) if p not in others]
+    return None, None if weight is None else places.index(weight), features, _among(groups, places, where)
+
+
+def _among(groups: Sequence[int], places: Sequence[int], where: str) -> list[int]:
+    """Where columns of groups are in a file that has these of all columns."""
+    for place in groups:
+        if place not in places:
+            raise InvalidDataError(f"{where} has no column {place + 1} of groups: give a file with all columns")
+    return [places.index(place) for place in groups]

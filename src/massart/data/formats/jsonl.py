@@ -11,7 +11,7 @@ import numpy as np
 from massart.data.chunk import Chunk, Position, RowError
 from massart.data.formats import Format
 from massart.data.formats.labels import UNKNOWN, Labels, as_bytes, as_text, with_labels
-from massart.data.formats.table_chunks import is_importance
+from massart.data.formats.table_chunks import group_table, is_importance
 from massart.data.formats.table_columns import column_warning, label_name, missing
 from massart.data.hashing import TOO_DEEP, FeatureError, FeatureHasher, Pairs
 from massart.data.io.blocks import Block, blocks
@@ -157,6 +157,7 @@ class _Parser:
         indices: list[int] = []
         spaces: list[int] = []
         indptr, y, weight, lines = [0], [], [], []
+        groups: list[list[Any]] = [[] for _ in self._schema.groups]
         errors = list(block.errors)
         for number, line in enumerate(block.text.tobytes().split(b"\n"), block.line + 1):
             if not line or line.isspace():
@@ -164,6 +165,7 @@ class _Parser:
             try:
                 pairs = parse_line(line.removesuffix(b"\r"))
                 sign, importance = self._label(pairs), self._weight(pairs)
+                named = [self._group(pairs, name) for name in self._schema.groups]
                 row = self._features.row(pairs, self._other)
             except (_Line, FeatureError) as wrong:
                 errors.append(RowError(self._where, number, *wrong.args))
@@ -175,6 +177,8 @@ class _Parser:
             y.append(sign)
             weight.append(importance)
             lines.append(number)
+            for column, value in zip(groups, named, strict=True):
+                column.append(value)
         weights = np.array(weight) if any(one != 1.0 for one in weight) else _NO_WEIGHT
         csr = np.array(data), np.array(indices, np.uint32), np.array(indptr, np.uint32)
         schema = self._schema
@@ -189,7 +193,15 @@ class _Parser:
             np.array(spaces, np.uint8),
             schema.crossings,
             source=self._where,
+            groups=group_table(groups, len(y)),
         )
+
+    @staticmethod
+    def _group(pairs: Pairs, name: str) -> Any:
+        value = next((value for own, value in pairs if own == name), None)
+        if isinstance(value, list | tuple):
+            raise _Line(name, "the name of a group must be a text or a number")
+        return value
 
     def _label(self, pairs: Pairs) -> int:
         value = next((value for name, value in pairs if name == self._schema.label), None)

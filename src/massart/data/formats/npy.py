@@ -152,7 +152,8 @@ class _Converter:
             given = self._column(rows, layout.label)
         y, label = _meaning(None if given is None else _valid_text(given, self.table.where, first), self.table)
         weight = None if layout.weight is None else converted(self._column(rows, layout.weight), np.float64)
-        return self.table.chunk(matrix, y, label, weight, self._source)
+        groups = [_valid_text(self._column(rows, one), self.table.where, first).tolist() for one in layout.groups]
+        return self.table.chunk(matrix, y, label, weight, self._source, groups)
 
     def _column(self, rows: NDArray[Any], number: int) -> NDArray[Any]:
         return rows[self._columns[number].name] if self._named else rows[:, number]
@@ -312,7 +313,12 @@ def _by_place(
     places = [number for number in range(count + len(special)) if number not in special]  # of the features, then
     own = learned == tuple(str(j + 1) for j in range(count))
     names = [str(number + 1) for number in places] if own else learned
+    groups = [_group_place(one, count + len(special), where) for one in schema.groups]
     if len(columns) == count and not labelled:
+        left_out = [str(place + 1) for place in groups if place not in places]
+        if left_out:
+            raise InvalidDataError(f"{where} has no column {left_out[0]} of groups: give files with all columns")
+        groups = [places.index(place) for place in groups]
         places, label, weight = list(range(count)), None, None
     elif len(columns) != count + len(special):
         raise InvalidDataError(
@@ -325,7 +331,13 @@ def _by_place(
         Feature(number, "category" if name in schema.categorical else "number", j)
         for j, (number, name) in enumerate(zip(places, names, strict=True))
     ]
-    return Layout(label, weight, tuple(features))
+    return Layout(label, weight, tuple(features), tuple(groups))
+
+
+def _group_place(number: str, count: int, where: str) -> int:
+    if not (number.isascii() and number.isdigit() and 1 <= int(number[:9]) <= count):
+        raise InvalidDataError(f"{where} has {count:,} columns without names, and {number!r} is none of them")
+    return int(number) - 1
 
 
 def _with_columns(columns: Sequence[Column], layout: Layout, of: _Header, schema: Schema, *, apart: bool) -> Schema:

@@ -15,7 +15,7 @@ from massart.kernels.parsing import row_errors as codes
 from massart.kernels.parsing.tables import put_column, put_eight_columns, to_csr
 from massart.values import Record
 
-__all__ = ["Matrix", "Table", "converted", "frozen", "is_importance", "rows_of_a_chunk"]
+__all__ = ["Matrix", "Table", "converted", "frozen", "group_table", "is_importance", "rows_of_a_chunk"]
 
 _BYTES: Final = 1 << 22  # of a dense chunk, and
 _MOST_BYTES: Final = 1 << 26  # of one whose rows are long
@@ -42,6 +42,18 @@ def is_importance(weight: NDArray[np.float64]) -> NDArray[np.bool_]:
     [True, True, False, False, False]
     """
     return np.asarray(weight == 0.0) | ((weight >= _SMALLEST) & (weight <= _LARGEST))
+
+
+def group_table(columns: Sequence[Sequence[Any]], count: int) -> NDArray[Any]:
+    """(count, columns) of what columns hold, as a chunk has it.
+
+    >>> group_table([["a", None], [1, 2]], 2).tolist()
+    [['a', 1], [None, 2]]
+    """
+    table = np.empty((count, len(columns)), object)
+    for place, column in enumerate(columns):
+        table[:, place] = column
+    return table
 
 
 def frozen(values: NDArray[Any]) -> NDArray[Any]:
@@ -114,20 +126,24 @@ class Table:
         label: Callable[[int], Any],
         weight: NDArray[np.float64] | None,
         source: int,
+        groups: Sequence[Sequence[Any]] = (),
     ) -> Chunk:
-        """The chunk of a filled matrix; y may be UNKNOWN, `label` gives the label of a row as the file has it."""
+        """The chunk of a filled matrix; y may be UNKNOWN, `label` gives the label of a row as the file has it.
+
+        `groups` holds the columns of groups.
+        """
         count = matrix.values.shape[0]
         y = np.zeros(count, np.int8) if y is None else y
         errors = self._errors(matrix, y, label, weight)
         lines = np.arange(matrix.first + 1, matrix.first + count + 1, dtype=np.int64)
-        values, varying = matrix.values, matrix.varying
+        values, varying, named_groups = matrix.values, matrix.varying, group_table(groups, count)
         unknown = set(np.flatnonzero(y == UNKNOWN).tolist()) if self.labelled and errors else set()
         if not self.labelled:
             y = np.where(y == UNKNOWN, 0, y).astype(np.int8)
         if errors:
             keep = np.ones(count, np.bool_)
             keep[list(errors)] = False
-            values, y, lines = values[keep], y[keep], lines[keep]
+            values, y, lines, named_groups = values[keep], y[keep], lines[keep], named_groups[keep]
             weight = None if weight is None else weight[keep]
             varying = {j: numbers[keep] for j, numbers in varying.items()}
         if weight is None or bool((weight == 1.0).all()):
@@ -147,7 +163,9 @@ class Table:
             rows, spaces = self._csr(values, varying)
         width = self._schema.width or values.shape[1]
         crossings = self._schema.crossings
-        return Chunk(rows, width, y, weight, end, lines, named, spaces, crossings, source=self.where)
+        return Chunk(
+            rows, width, y, weight, end, lines, named, spaces, crossings, source=self.where, groups=named_groups
+        )
 
     def _csr(self, values: NDArray[Any], varying: Mapping[int, NDArray[np.uint32]]) -> Any:
         count, width = values.shape

@@ -80,6 +80,7 @@ class Layout(Value):
     label: int | None
     weight: int | None
     features: tuple[Feature, ...]
+    groups: tuple[int, ...] = ()
 
     @cached_property
     def width(self) -> int:
@@ -113,8 +114,9 @@ def choose(columns: Sequence[Column], schema: Schema, where: str, *, labelled: b
         raise InvalidDataError(
             f"{where}: the weight's column {names[weight]!r} holds {columns[weight].type}, not numbers"
         )
+    groups = tuple(_group(name, columns, schema, where) for name in schema.groups)
     if schema.columns is not None:
-        return Layout(label, weight, _features_named(columns, schema, where))
+        return Layout(label, weight, _features_named(columns, schema, where), groups)
     taken = {label, weight, *asked_columns(schema.ignore, names, schema, where, "ignore")}
     categories = asked_columns(schema.categorical, names, schema, where, "categorical")
     features: list[Feature] = []
@@ -132,7 +134,18 @@ def choose(columns: Sequence[Column], schema: Schema, where: str, *, labelled: b
         first += column.size
     if not first:
         raise InvalidDataError(f"{where}: no column is left for the features; there are {_listed(names)}")
-    return Layout(label, weight, tuple(features))
+    return Layout(label, weight, tuple(features), groups)
+
+
+def _group(asked: str, columns: Sequence[Column], schema: Schema, where: str) -> int:
+    """The column of some groups."""
+    names = [column.name for column in columns]
+    found = _find(asked, names, schema)
+    if found is None:
+        raise missing(where, asked, names, "of groups", "groups")
+    if columns[found].kind not in ("number", "category"):
+        raise InvalidDataError(f"{where}: column {_cut(names[found])!r} holds {columns[found].type}, not groups")
+    return found
 
 
 def completed(columns: Sequence[Column], layout: Layout, schema: Schema) -> Schema:
@@ -154,6 +167,7 @@ def completed(columns: Sequence[Column], layout: Layout, schema: Schema) -> Sche
         label=None if layout.label is None else columns[layout.label].name,
         weight=schema.weight if layout.weight is None else columns[layout.weight].name,
         ignore=tuple(columns[number].name for number in ignored if number is not None),
+        groups=tuple(columns[number].name for number in layout.groups),
         columns=tuple(names),
         categorical=tuple(categories),
         bits=(schema.bits or BITS) if hashed else None,

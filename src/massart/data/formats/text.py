@@ -16,7 +16,7 @@ from massart.data.io.prefetch import in_order
 from massart.data.io.sources import Source
 from massart.data.row_errors import sentence
 from massart.data.schema import BITS, MOST_FEATURES, Schema
-from massart.errors import InvalidParameterError
+from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels.parsing import row_errors as codes
 from massart.kernels.parsing.svmlight import parse_svmlight
 from massart.kernels.parsing.swar import count_between
@@ -43,6 +43,7 @@ class TextFormat(Format):
         if schema.crossings and schema.format == "svmlight":
             raise InvalidParameterError("svmlight has no namespaces to cross: leave out `crossings`, or use VW text")
         _label_numbers(schema)
+        _check_groups(schema, source.name)
         if self.labelled and schema.labels is None:
             schema = with_labels(schema, _labels_in_head(source, schema), source.name)
         if schema.format == "vw" and schema.bits is None:
@@ -122,7 +123,30 @@ def _chunk(name: str, block: Block, schema: Schema, *, tags: bool, labelled: boo
     if tags and schema.format == "vw":
         own = _tags(block.text, places)
     lines += block.line
-    return Chunk(csr, width, y, weight, block.end, lines, errors, spaces, schema.crossings, own, name)
+    groups = _group_values(csr, y.size, schema)
+    return Chunk(csr, width, y, weight, block.end, lines, errors, spaces, schema.crossings, own, name, groups)
+
+
+def _group_values(csr: Any, count: int, schema: Schema) -> NDArray[Any]:
+    """The values of the columns of groups; a column that a row does not have is 0."""
+    table = np.zeros((count, len(schema.groups)), object)
+    data, indices, indptr = csr
+    for place, number in enumerate(schema.groups):
+        found = np.flatnonzero(indices == np.uint32(int(number) - 1))
+        table[np.searchsorted(indptr, found, side="right") - 1, place] = data[found].tolist()
+    return table
+
+
+def _check_groups(schema: Schema, where: str) -> None:
+    """Refuse groups that such text does not have: columns of svmlight that are counted, by number from 1."""
+    if schema.groups and (schema.format == "vw" or schema.bits is not None):
+        raise InvalidDataError(
+            f"{where}: groups are columns of values, which hashed text does not have; give a table, or svmlight "
+            "without `bits`"
+        )
+    for number in schema.groups:
+        if not (number.isascii() and number.isdigit() and 1 <= int(number[:9]) <= MOST_FEATURES):
+            raise InvalidDataError(f"{where}: columns of svmlight have no names; `groups` takes their numbers from 1")
 
 
 def _tags(text: NDArray[np.uint8], places: NDArray[np.int64]) -> tuple[str, ...]:
