@@ -58,6 +58,8 @@ def inspect_model(path: str | os.PathLike[str], top: int = 10, names: Sequence[s
 def _learner(opened: OpenedModel, top: int, names: Sequence[str]) -> dict[str, Any]:
     if names and opened.naming != "hash":
         raise InvalidParameterError(f"{opened.path} knows its columns without help: leave `names` out")
+    if not opened.is_linear:
+        return {"experts": dict(list(opened.learner.shares().items())[:_EXPERTS])}
     members = getattr(opened.learner, "members", [opened.learner])
     spreads = [member.deviations() if isinstance(member, Pool) else None for member in members]
     columns = [_heaviest(row[:-1], own, top) for row, own in zip(opened.weights, spreads, strict=True)]

@@ -10,17 +10,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from massart.errors import InvalidParameterError, shown
-from massart.kernels.door import NO_WEIGHT, Rows, check_weights
+from massart.errors import InvalidDataError, InvalidParameterError, shown
+from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, check_weights
 from massart.kernels.forms import check_mask
+from massart.learners.calibration import ScoreCalibration
 from massart.learners.certificate import Certificate, as_html, as_text
-from massart.learners.fit import fit_batch
+from massart.learners.class_pool import ClassPool
+from massart.learners.fit import calibrated, fit_batch, fit_classes
+from massart.learners.halfspace import Halfspace
 from massart.learners.inputs import (
-    check_classes,
     check_labels,
     check_rows,
     class_weights,
     draw_seed,
+    joined_classes,
     label_numbers,
     labels_present,
     own_errors,
@@ -29,7 +32,7 @@ from massart.learners.inputs import (
 from massart.learners.multiclass import Binary, OneVsRest, make_learner
 from massart.options import LearnerOptions
 
-Learner = Binary | OneVsRest
+Learner = Binary | OneVsRest | ClassPool
 
 
 class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -137,6 +140,9 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_: NDArray[Any]
     _learner: Learner
     _batch_weights: NDArray[np.float64] | None  # (1 or n_classes, n_features + 1) after fit, None after partial_fit
+    _batch_learner: ClassPool | None = None  # what predicts after fit, if classes were learned together
+    _calibration: ScoreCalibration | None = None  # of the scores of two classes
+    _is_open: bool = False  # whether classes may join
 
     def __init__(
         self,
@@ -187,11 +193,18 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             learner = self._new_learner(options, class_weight, rows.width, seed)
             if isinstance(self.class_weight, str):  # computed from the labels, so known only with them
                 learner.mark_unproved()
-            targets = self._targets(learner, labels)
-            self._batch_weights = fit_batch(
-                learner, X, rows, targets, labels, weight, passes, seed, options.constant, class_weight
-            )
+            self._batch_weights, self._batch_learner = None, None
+            if isinstance(learner, ClassPool):
+                self._batch_learner = fit_classes(learner, rows, labels, weight, passes, seed)
+            else:
+                targets = self._targets(learner, labels)
+                self._batch_weights = fit_batch(
+                    learner, X, rows, targets, labels, weight, passes, seed, options.constant, class_weight
+                )
             self.classes_, self._learner, self.n_iter_ = classes, learner, passes
+            self._calibration = None
+            if not isinstance(learner, ClassPool | OneVsRest) and self._batch_weights is not None:
+                self._calibration = calibrated(rows, self._batch_weights[0], labels, weight, seed)
         return self
 
     def partial_fit(
@@ -234,24 +247,41 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "give a dict of weights, such as compute_class_weight of scikit-learn makes from earlier rows"
                 )
             learner = getattr(self, "_learner", None)
-            known = check_classes(classes, None if learner is None else self.classes_)
+            y = check_labels(y)
+            before = None if learner is None else self.classes_
+            known = joined_classes(classes, before, y, is_open=learner is None or self._is_open)
             rows = self._rows(check_rows(self, X, reset=learner is None))
-            labels = label_numbers(check_labels(y), known, rows.count)
+            labels = label_numbers(y, known, rows.count)
             weight, order = NO_WEIGHT, None
             if sample_weight is not None:
                 rows = rows.check()  # those of weight 0, too
                 weight = check_weights(sample_weight, rows.count)
                 order = np.flatnonzero(weight).astype(np.uint64)
+            is_open = classes is None if learner is None else self._is_open
+            weights = class_weights(self.class_weight, known, known)
             if learner is None:
-                weights = class_weights(self.class_weight, known, known)
-                learner = self._new_learner(options, weights, rows.width, draw_seed(self.random_state))
-            if isinstance(learner, OneVsRest):
+                learner = self._new_learner(options, weights, rows.width, draw_seed(self.random_state), is_open=is_open)
+            if isinstance(learner, ClassPool):
+                rows = rows.check()
+                if before is not None and before.size < known.size:
+                    learner.join(np.searchsorted(known, before), weights)
+                predicted = learner.learn_rows(rows, labels, weight, order)
+            elif isinstance(learner, OneVsRest):
                 predicted = learner.learn_rows(rows, labels, weight, order)
             else:
                 scores = np.empty(rows.count if order is None else order.size)
-                learner.learn_rows(rows, self._targets(learner, labels), weight, order, scores=scores)
+                targets = self._targets(learner, labels)
+                learner.learn_rows(rows, targets, weight, order, scores=scores)
                 predicted = (scores >= 0.0).astype(np.int64)
-            self.classes_, self._learner, self._batch_weights, self.n_iter_ = known, learner, None, 1
+                if self._calibration is None or self._batch_weights is not None:
+                    self._calibration = ScoreCalibration()  # of the vote from now on, not of what `fit` found
+                if order is None:
+                    self._calibration.learn(scores, targets)
+                else:
+                    taken = order.astype(np.int64)
+                    self._calibration.learn(scores, targets[taken], weight[taken])
+            self.classes_, self._learner, self.n_iter_, self._is_open = known, learner, 1, is_open
+            self._batch_weights, self._batch_learner = None, None
         return predicted, None if order is None else order.astype(np.int64)
 
     def _rows(self, X: Any) -> Rows:
@@ -268,9 +298,19 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
 
     @staticmethod
-    def _new_learner(options: LearnerOptions, class_weight: NDArray[np.float64], width: int, seed: int) -> Learner:
-        if class_weight.size == 2:
+    def _new_learner(
+        options: LearnerOptions, class_weight: NDArray[np.float64], width: int, seed: int, *, is_open: bool = False
+    ) -> Learner:
+        """The learner of so many classes; with `is_open`, more of them may come."""
+        if is_open and (options.is_known or options.horizon is not None):
+            raise InvalidDataError(
+                "classes must be passed on the first call to partial_fit if noise_rate and margin, or horizon, are "
+                "given: name all labels that may ever occur, as in partial_fit(X, y, classes=[0, 1])"
+            )
+        if class_weight.size == 2 and not is_open:
             return make_learner(width, options.replace(class_weight=tuple(class_weight.tolist()), seed=seed))
+        if not options.is_known and options.horizon is None:
+            return ClassPool.with_options(width, class_weight, options.replace(seed=seed))
         seeds = np.random.SeedSequence(seed).generate_state(class_weight.size, np.uint64).tolist()
         pairs = zip(class_weight.tolist(), seeds, strict=True)
         return OneVsRest([make_learner(width, options.replace(class_weight=(1.0, w), seed=s)) for w, s in pairs])
@@ -281,6 +321,11 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _weights(self) -> NDArray[np.float64]:
         check_is_fitted(self, "_learner")
+        if isinstance(self._learner, ClassPool):
+            raise AttributeError(
+                "several classes that are learned together are not one linear score each, so there is no coef_ and no "
+                "intercept_: use predict_proba, or give noise_rate and margin"
+            )
         return self._learner.leaders() if self._batch_weights is None else self._batch_weights
 
     @property
@@ -306,21 +351,68 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return int(self._learner.mistakes)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """X @ coef_.T + intercept_: (n,) for two classes, else (n, n_classes)."""
-        weights = self._weights()
+        """X @ coef_.T + intercept_: (n,) for two classes, else (n, n_classes).
+
+        With default settings and more than two classes, or classes that may still join, it is `predict_log_proba`, or
+        the difference of its two columns.
+        """
+        check_is_fitted(self, "_learner")
         with own_errors():
             X = check_rows(self, X, reset=False)
-        self._rows(X).check()
+        rows = self._rows(X).check()
+        if isinstance(self._learner, ClassPool):
+            logs = np.log(self._probabilities(rows))
+            return np.asarray(logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs)
+        weights = self._weights()
         # Not `@`, whose sums come in an order that depends on the processor: a score of 0 is a cliff.
         products = X @ weights[:, :-1].T if issparse(X) else np.einsum("ij,kj->ik", X, weights[:, :-1])
         scores = np.asarray(products) + weights[:, -1]
         return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def _probabilities(self, rows: FiniteRows) -> NDArray[np.float64]:
+        learner: Any = self._learner if self._batch_learner is None else self._batch_learner
+        return np.asarray(learner.probabilities(rows))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The predicted label of each row."""
         scores = self.decision_function(X)
         chosen = (scores >= 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """(n, n_classes): the probability of each class to be the label, as labels come, false ones included.
+
+        With default settings and more than two classes it is the mixture that `predict` takes the highest of (Theorem
+        17 of docs/theory.md). With two classes it is a calibration of `decision_function`: of the scores that answers
+        had inside `partial_fit`, or after `fit` of those of the rows learned. A higher score is a higher probability,
+        but 1/2 need not be at a score of 0. Nothing is proved for it.
+        """
+        check_is_fitted(self, "_learner")
+        with own_errors():
+            checked = check_rows(self, X, reset=False)
+        rows = self._rows(checked).check()
+        if isinstance(self._learner, ClassPool):
+            return self._probabilities(rows)
+        if isinstance(self._learner, OneVsRest):
+            raise InvalidParameterError(
+                "predict_proba of more than two classes needs default settings: leave noise_rate, margin and horizon out"
+            )
+        if self._calibration is None:
+            raise InvalidDataError(
+                "this classifier was trained from files, which learns no probabilities: partial_fit some rows first"
+            )
+        scores = rows.score(np.ascontiguousarray(self._weights()[0]))
+        if isinstance(self._learner, Halfspace) and self._batch_weights is None and self.normalize:
+            constant = self._options().constant
+            squares = checked.multiply(checked).sum(axis=1) if issparse(checked) else np.square(checked).sum(axis=1)
+            length = np.sqrt(np.asarray(squares, dtype=np.float64).ravel() + constant * constant)
+            scores = np.divide(scores, length, out=np.zeros(scores.size), where=length > 0.0)
+        positive = self._calibration.probabilities(scores)
+        return np.column_stack([1.0 - positive, positive])
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """The logarithm of `predict_proba`."""
+        return np.asarray(np.log(self.predict_proba(X)))
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
         """What is proved of `mistakes_`, and whether they contradict what was declared; valid at every round."""
@@ -335,7 +427,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def expert_weights_(self) -> dict[Any, Any]:
-        """The weights of the experts, the largest first; with several classes, a dict of these by class."""
+        """The weights of the experts, the largest first; with one learner per class, a dict of these by class."""
         check_is_fitted(self, "_learner")
         if isinstance(self._learner, OneVsRest):
             members = zip(self.classes_.tolist(), self._learner.members, strict=True)

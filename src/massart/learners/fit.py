@@ -20,6 +20,8 @@ from massart.kernels.learning import coordinate_search as polishing
 from massart.kernels.learning import rows as kernel
 from massart.kernels.learning.elementary import log
 from massart.kernels.learning.rows import score_many, score_many_csr
+from massart.learners.calibration import ScoreCalibration
+from massart.learners.class_pool import ClassPool
 from massart.learners.multiclass import Binary, OneVsRest
 
 _DRAWS = 6  # rounds drawn by chance
@@ -124,6 +126,45 @@ def canonical_order(
     places, copy_keys = kernel.copy_keys(keys[by_key], copies[by_key])
     order = by_key[places[np.argsort(copy_keys, kind="stable")]]
     return order.astype(np.uint64), per_copy / per_copy.max()
+
+
+def fit_classes(
+    learner: ClassPool,
+    rows: Rows,
+    labels: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    passes: int,
+    seed: int,
+) -> ClassPool:
+    """Learn the rows once with `learner`, go on with a copy for the other passes; return what predicts, the copy.
+
+    Rounds, mistakes and certificate are those of the first pass, as in `fit_batch`.
+    """
+    order, weight = canonical_order(rows, labels, weight, seed)
+    if order.size > np.count_nonzero(weight):
+        learner.mark_unproved()
+    learner.learn_rows(rows, labels, weight, order)
+    again = learner.copy()
+    rng = np.random.default_rng(seed)
+    for _ in range(1, passes):
+        again.learn_rows(rows, labels, weight, rng.permutation(order))
+        again.mix_as(learner)
+    return again
+
+
+def calibrated(
+    rows: Rows,
+    weights: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    seed: int,
+) -> ScoreCalibration:
+    """A calibration of the scores of weights on the rows, two classes, that they were learned from."""
+    order, own = canonical_order(rows, labels, weight, seed)
+    taken = order[:_JUDGED].astype(np.int64)
+    calibration = ScoreCalibration()
+    calibration.learn(rows.score(weights)[taken], (2 * labels[taken] - 1).astype(np.int8), own[taken])
+    return calibration
 
 
 def fit_batch(

@@ -49,6 +49,11 @@ def export_model(model: str | os.PathLike[str], out: str | os.PathLike[str], to:
     if opened.learner is None:
         what = "a classifier that has learned nothing yet" if opened.kind == "classifier" else f"a {opened.kind}"
         raise InvalidParameterError(f"{opened.path} holds {what}: only classifiers have weights to write as {chosen}")
+    if not opened.is_linear:
+        raise InvalidParameterError(
+            f"{opened.path} holds several classes that were learned together, not one linear score each: only linear "
+            f"models are written as {chosen}; train with noise_rate and margin given, which keeps them linear"
+        )
     if chosen == "onnx":
         graph = _onnx_bytes(opened)
         with writing(out) as target:
