@@ -23,7 +23,15 @@ from massart.kernels.learning.pool import Column, Setting
 from massart.kernels.learning.softmax import RAW_SUMS
 from massart.options import LARGEST, SMALLEST
 
-__all__ = ["check_arrays", "check_calibration", "check_class_pool", "check_halfspace", "check_pair", "check_pool"]
+__all__ = [
+    "check_arrays",
+    "check_calibration",
+    "check_class_pool",
+    "check_halfspace",
+    "check_heat",
+    "check_pair",
+    "check_pool",
+]
 
 _CHECKED = 1 << 16  # rows of an array that are looked at together
 _TINY = float(np.nextafter(0.0, 1.0))
@@ -194,7 +202,9 @@ def check_class_pool(arrays: Mapping[str, NDArray[Any]], width: int, experts: in
         _check_ranges(name, arrays[name], ranges)
     _check_ranges("heat", arrays["heat"], {Heat.HEAT: _Range(1e-6, 1e6), Heat.SQUARES: _SIZE})
     for name in ("mixed", "trust", "sums", "centred_sums", "crossed_sums"):
-        _check_ranges(name, arrays[name].reshape(1, -1), {0: _Range(_TINY, 1.0) if name in ("mixed", "trust") else _SIZE})
+        _check_ranges(
+            name, arrays[name].reshape(1, -1), {0: _Range(_TINY, 1.0) if name in ("mixed", "trust") else _SIZE}
+        )
     if arrays["spreads"].size:
         _check_ranges("spreads", arrays["spreads"], {1: _SIZE})
     totals = arrays["totals"]
@@ -220,6 +230,12 @@ def check_calibration(arrays: Mapping[str, NDArray[Any]]) -> None:
     _check_ranges("head", arrays["head"], dict.fromkeys(Calibration, _SIZE) | counts)
     _check_ranges("logistic", arrays["logistic"], {Logistic.A: _FACTOR, Logistic.P_AA: _SIZE, Logistic.P_BB: _SIZE})
     _check_ranges("trust", arrays["trust"][None], {0: _Range(_TINY, 1.0)})
+
+
+def check_heat(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """The array of a calibration of several classes."""
+    check_arrays(arrays, {"heat": (len(calibration.Heat),)})
+    _check_ranges("heat", arrays["heat"], dict.fromkeys(calibration.Heat, _SIZE))
 
 
 def check_arrays(arrays: Mapping[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]]) -> None:

@@ -1,10 +1,11 @@
 """The certificate of several classes that are learned together: Theorem 18 of docs/theory.md.
 
-A wrong answer of one halfspace per class needs a wrong halfspace, so the bounds of the halfspaces add up; and the row
-with which a class comes for the first time. What the answers lost beyond those of the halfspaces is measured.
+A wrong answer of one halfspace per class needs a wrong halfspace, or a class that comes for the first time, so the
+bounds of the halfspaces add up. What the answers lost beyond those of the halfspaces is measured.
 """
 
-from math import exp, log, sqrt
+from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,72 +16,89 @@ from massart.kernels.learning.class_pool import Class, Setting
 from massart.kernels.learning.halfspace import Rule, State
 from massart.kernels.learning.mixture import Member, Total
 from massart.learners.certificate import Certificate
-from massart.learners.certify import certify, certify_classes, lower_noise_rate
+from massart.learners.certify import certify, lower_noise_rate
 
-__all__ = ["certify_class_pool", "lower_class_noise_rate"]
+__all__ = ["ClassPoolState", "certify_class_pool", "lower_class_noise_rate"]
 
 _SAME = ("SCALE", "NORM2", "SQUARES", "CAP", "ROUNDS", "POSITIVES", "WRONG", "LINEAR", "SPREAD", "INVERSE", "FIRST",
          "HEAVIEST")  # fmt: skip
 
 
-def _halfspaces(
-    how: NDArray[np.float64], classes: NDArray[np.float64], totals: NDArray[np.float64]
-) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+class ClassPoolState(NamedTuple):
+    """What a pool of several classes counts, as its kernel holds it."""
+
+    how: NDArray[np.float64]
+    classes: NDArray[np.float64]  # those that have come
+    members: NDArray[np.float64]
+    totals: NDArray[np.float64]
+
+
+def _halfspaces(state: ClassPoolState) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """(rule, state) of the halfspace of each class, as if it were alone."""
     found = []
-    for own in classes.T:
-        rule, state = np.zeros(len(Rule)), np.zeros(len(State))
-        rule[[Rule.KIND, Rule.ETA, Rule.GAMMA]] = kernel.FTRL, own[Class.ETA], how[Setting.GAMMA]
-        rule[[Rule.UNIT, Rule.BIAS]] = how[[Setting.UNIT, Setting.BIAS]]
+    for own in state.classes.T:
+        rule, alone = np.zeros(len(Rule)), np.zeros(len(State))
+        rule[[Rule.KIND, Rule.ETA, Rule.GAMMA]] = kernel.FTRL, own[Class.ETA], state.how[Setting.GAMMA]
+        rule[[Rule.UNIT, Rule.BIAS]] = state.how[[Setting.UNIT, Setting.BIAS]]
         rule[[Rule.NEGATIVE, Rule.POSITIVE]] = 1.0, own[Class.WEIGHT]
         for name in _SAME:
-            state[State[name]] = own[Class[name]]
-        state[State.WEIGHT], state[State.LONGEST2] = own[Class.TOTAL], totals[Total.LONGEST2]
-        state[State.UNPROVED] = totals[Total.UNPROVED]
-        found.append((rule, state))
+            alone[State[name]] = own[Class[name]]
+        alone[State.WEIGHT], alone[State.LONGEST2] = own[Class.TOTAL], state.totals[Total.LONGEST2]
+        alone[State.UNPROVED] = state.totals[Total.UNPROVED]
+        found.append((rule, alone))
     return found
 
 
-def certify_class_pool(
-    how: NDArray[np.float64], classes: NDArray[np.float64], members: NDArray[np.float64], totals: NDArray[np.float64],
-    confidence: float,
-) -> Certificate:  # fmt: skip
-    """The bounds of the halfspaces, the price of following them, and what the draws may add."""
-    weight, wrong, expected = (float(totals[place]) for place in (Total.WEIGHT, Total.WRONG, Total.EXPECTED))
-    doubt, count = 1 - confidence, max(1, classes.shape[1])
-    each = 1 - doubt / (2 * count)
-    alone = [certify(rule, state, each) for rule, state in _halfspaces(how, classes, totals)]
-    if not alone:
-        return Certificate(0.0, 0.0, 0.0, float(how[Setting.GAMMA]), 0.0, 0.0, 0.0, confidence, True, classes=count)
-    lightest = [min(1.0, float(own)) for own in classes[Class.WEIGHT]]
-    frequent = float(classes[Class.SUM].max())
-    found = certify_classes(alone, lightest, (weight, wrong, frequent), confidence)
-    heaviest = float(totals[Total.HEAVIEST])
-    # In units of weighted mistakes: a row of class n that a halfspace gets wrong weighs at most so much more here.
-    ratio = max(1.0, float(classes[Class.WEIGHT].max()))
-    firsts = count * heaviest
-    price = max(0.0, expected - float(members[Member.LOSS, -1]))
-    scale = float(totals[Total.FIRST])
-    draws = theory.anytime_deviation(1 - doubt / 2, [(float(totals[Total.COINS]), heaviest)], scale)
-    bounds = [
-        min(weight, ratio * sum(one / unit for one, unit in zip(own, lightest, strict=True)) + firsts + price + more)
-        for own, more in (
-            ([c.mistake_bound for c in alone], 0.0),
-            ([c.confident_mistake_bound for c in alone], draws),
-        )
-    ]
-    return found.replace(
-        regret_bound=ratio * found.regret_bound + firsts + price,
-        mistake_bound=bounds[1],
-        confident_mistake_bound=bounds[1],
+def _parts(count: int) -> list[float]:
+    """The part of all doubt that each class has, by the order in which they came: 1/2, 1/6, 1/12 and so on.
+
+    How many will come is not known, so the parts must not depend on it.
+
+    >>> [round(1 / part) for part in _parts(3)]
+    [2, 6, 12]
+    """
+    return [1.0 / (n * (n + 1)) for n in range(1, count + 1)]
+
+
+def certify_class_pool(state: ClassPoolState, confidence: float) -> Certificate:
+    """The bounds of the halfspaces, the price of not following them, and what the draws may add."""
+    theory.check_confidence(confidence)
+    how, classes, members, totals = state
+    count, doubt = classes.shape[1], 1 - confidence
+    weight, heaviest, scale = (float(totals[place]) for place in (Total.WEIGHT, Total.HEAVIEST, Total.FIRST))
+    parts = _parts(count)
+    alone = [certify(*own, 1 - doubt / 2 * part) for own, part in zip(_halfspaces(state), parts, strict=True)]
+    # A row weighs what its class does. For the halfspace of another class it weighs 1, so at most so much less.
+    ratio = max([1.0, *classes[Class.WEIGHT].tolist()])
+    price = max(0.0, float(totals[Total.EXPECTED] - members[Member.LOSS, -1]))
+    more = count * heaviest + price  # the rows with which classes came, and what was lost beyond the halfspaces
+    draws = 0.0
+    if weight > 0.0:
+        draws = theory.anytime_deviation(1 - doubt / 2, [(float(totals[Total.COINS]), heaviest)], scale)
+    sure = min(weight, ratio * sum(one.confident_mistake_bound for one in alone) + more + draws)
+    evidence = sum(part * one.evidence for one, part in zip(alone, parts, strict=True))
+    applies = bool(totals[Total.UNPROVED] == 0.0) and all(one.applies for one in alone)
+    return Certificate(
+        rounds=weight,
+        mistakes=float(totals[Total.WRONG]),
+        noise_rate=max((one.noise_rate for one in alone), default=0.0),
+        margin=float(how[Setting.GAMMA]),
+        regret_bound=ratio * sum(one.regret_bound for one in alone) + more,
+        mistake_bound=sure,
+        confident_mistake_bound=sure,
+        confidence=confidence,
+        holds=not applies or evidence < 1 / doubt,
+        evidence=evidence,
+        constant_mistakes=weight - float(classes[Class.SUM].max()) if count else inf,
+        applies=applies,
+        classes=max(3, count),
+        weighted=weight != float(totals[Total.ROUNDS]),
     ).without_bound(totals[Total.UNPROVED] != 0.0)
 
 
-def lower_class_noise_rate(
-    how: NDArray[np.float64], classes: NDArray[np.float64], members: NDArray[np.float64], totals: NDArray[np.float64],
-    confidence: float,
-) -> float:  # fmt: skip
-    """The largest of the halfspaces' limits, each at its share of the doubt."""
-    each = 1 - (1 - confidence) / max(1, classes.shape[1])
-    halfspaces = _halfspaces(how, classes, totals)
-    return max((lower_noise_rate(rule, state, each) for rule, state in halfspaces), default=0.0)
+def lower_class_noise_rate(state: ClassPoolState, confidence: float) -> float:
+    """The largest of the halfspaces' limits, each at its part of the doubt."""
+    halfspaces = _halfspaces(state)
+    parts = _parts(len(halfspaces))
+    limits = (lower_noise_rate(*own, 1 - (1 - confidence) * part) for own, part in zip(halfspaces, parts, strict=True))
+    return max(limits, default=0.0)

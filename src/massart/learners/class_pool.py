@@ -10,8 +10,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from massart import theory
-from massart.kernels.states import check_class_pool
 from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, read_only
 from massart.kernels.learning import class_mixture, mixture
 from massart.kernels.learning import class_pool as kernel
@@ -19,9 +17,10 @@ from massart.kernels.learning.class_pool import Class, Setting
 from massart.kernels.learning.row_blocks import Block, read_rows
 from massart.kernels.learning.simd import LANES
 from massart.kernels.learning.softmax import RAW_SUMS
+from massart.kernels.states import check_class_pool
 from massart.learners.base import Learner, check_columns
 from massart.learners.certificate import Certificate
-from massart.learners.class_certificate import certify_class_pool, lower_class_noise_rate
+from massart.learners.class_certificate import ClassPoolState, certify_class_pool, lower_class_noise_rate
 from massart.learners.columns import ColumnMap, are_many
 from massart.learners.halfspace import is_proved, weighted_noise_rate
 from massart.learners.locking import locked
@@ -95,6 +94,15 @@ def _with_room(array: NDArray[np.float64], before: int, room: int) -> NDArray[np
     return more.reshape(*array.shape[:-1], array.shape[-1] // before * room)
 
 
+def _looked_up(known: ColumnMap, block: Any, size: int) -> Any:
+    """A block with slots for columns; a column without one counts for nothing."""
+    values, columns, starts = block
+    slots = known.known(columns[:size])
+    values[:size][slots == 0] = 0.0
+    columns[:size] = np.maximum(slots, 1) - 1
+    return values, columns, starts
+
+
 class ClassPool(Learner):
     """Several classes; `learn_rows` takes their numbers.
 
@@ -114,7 +122,11 @@ class ClassPool(Learner):
         d = check_columns(n_features)
         kind = kernel.CENTRED if 0 < d <= kernel.FEW else kernel.RAW if d > kernel.DENSE or d == 0 else kernel.UNDECIDED
         how = np.zeros(len(Setting))
-        how[[Setting.UNIT, Setting.BIAS, Setting.VOTING]] = options.normalize, options.constant, _VOTINGS[options.voting]
+        how[[Setting.UNIT, Setting.BIAS, Setting.VOTING]] = (
+            options.normalize,
+            options.constant,
+            _VOTINGS[options.voting],
+        )
         how[Setting.GAMMA] = MARGIN if options.margin is None else options.margin
         totals = np.zeros(len(mixture.Total))
         totals[[mixture.Total.PRIOR, mixture.Total.CHANCE]] = 0.5
@@ -236,8 +248,11 @@ class ClassPool(Learner):
                 block, place.stop - place.start, numbers[place], part, self.seen, self._seed[0], self._arrays["how"],
                 self._state(), answers[place],
             )  # fmt: skip
-        known = np.append(self._arrays["classes"][Class.NUMBER, : self.seen].astype(np.int64), 0)
-        return known[answers]
+        known = self._arrays["classes"][Class.NUMBER, : self.seen].astype(np.int64)
+        found = known[answers]
+        # Before any class has come no answer is right, so a wrong one stands for it, if there is one.
+        found[answers < 0] = np.where(labels[taken][answers < 0] == 0, min(1, self.n_classes - 1), 0)
+        return found
 
     def _kind_for(self, rows: FiniteRows, first: int) -> float:
         """Centred if at least a quarter of the first row is not 0."""
@@ -283,19 +298,10 @@ class ClassPool(Learner):
                 values, columns, starts = block
                 made: Any = (values, entries[1], starts[:0]) if whole else (values, columns, starts)
                 if self._map is not None and not learning:
-                    made = self._looked_up(made, int(starts[taken]))
+                    made = _looked_up(self._map, made, int(starts[taken]))
                 start = place.start + done
                 yield tuple(read_only(part) for part in made), slice(start, start + taken)
                 done += taken
-
-    def _looked_up(self, block: Any, size: int) -> Any:
-        """A block with slots for columns; a column without one counts for nothing."""
-        values, columns, starts = block
-        assert self._map is not None
-        slots = self._map.known(columns[:size])
-        values[:size][slots == 0] = 0.0
-        columns[:size] = np.maximum(slots, 1) - 1
-        return values, columns, starts
 
     def _keep_all_columns(self) -> None:
         """From now on without a map: dense rows have all columns."""
@@ -347,16 +353,15 @@ class ClassPool(Learner):
 
     def certificate(self, confidence: float = 0.99) -> Certificate:
         """What is proved of the wrong answers so far, from the halfspaces and the price of the mixture."""
-        theory.check_confidence(confidence)
-        return certify_class_pool(*self._counted(), confidence)
+        return certify_class_pool(self._counted(), confidence)
 
     def lower_noise_rate(self, confidence: float = 0.99) -> float:
         """The largest limit of the halfspaces, each at its share of the doubt: some class's labels are flipped so."""
-        return lower_class_noise_rate(*self._counted(), confidence)
+        return lower_class_noise_rate(self._counted(), confidence)
 
-    def _counted(self) -> tuple[NDArray[np.float64], ...]:
+    def _counted(self) -> ClassPoolState:
         own = self._arrays
-        return own["how"], own["classes"][:, : self.seen], own["members"], own["totals"]
+        return ClassPoolState(own["how"], own["classes"][:, : self.seen], own["members"], own["totals"])
 
     def mark_unproved(self) -> None:
         """Certify nothing from now on: what the theorem assumes is known not to hold."""

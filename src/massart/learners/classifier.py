@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from massart.errors import InvalidDataError, InvalidParameterError, shown
 from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, check_weights
 from massart.kernels.forms import check_mask
-from massart.learners.calibration import ScoreCalibration
+from massart.learners.calibration import ClassCalibration, ScoreCalibration
 from massart.learners.certificate import Certificate, as_html, as_text
 from massart.learners.class_pool import ClassPool
-from massart.learners.fit import calibrated, fit_batch, fit_classes
+from massart.learners.fit import calibrated, fit_batch, fit_classes, new_calibration
 from massart.learners.halfspace import Halfspace
 from massart.learners.inputs import (
     check_labels,
@@ -141,7 +141,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _learner: Learner
     _batch_weights: NDArray[np.float64] | None  # (1 or n_classes, n_features + 1) after fit, None after partial_fit
     _batch_learner: ClassPool | None = None  # what predicts after fit, if classes were learned together
-    _calibration: ScoreCalibration | None = None  # of the scores of two classes
+    _calibration: ScoreCalibration | ClassCalibration | None = None  # of the scores, if they are linear
     _is_open: bool = False  # whether classes may join
 
     def __init__(
@@ -203,8 +203,8 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             self.classes_, self._learner, self.n_iter_ = classes, learner, passes
             self._calibration = None
-            if not isinstance(learner, ClassPool | OneVsRest) and self._batch_weights is not None:
-                self._calibration = calibrated(rows, self._batch_weights[0], labels, weight, seed)
+            if self._batch_weights is not None:
+                self._calibration = calibrated(rows, self._batch_weights, labels, weight, seed)
         return self
 
     def partial_fit(
@@ -266,23 +266,34 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 if before is not None and before.size < known.size:
                     learner.join(np.searchsorted(known, before), weights)
                 predicted = learner.learn_rows(rows, labels, weight, order)
-            elif isinstance(learner, OneVsRest):
-                predicted = learner.learn_rows(rows, labels, weight, order)
             else:
-                scores = np.empty(rows.count if order is None else order.size)
-                targets = self._targets(learner, labels)
-                learner.learn_rows(rows, targets, weight, order, scores=scores)
-                predicted = (scores >= 0.0).astype(np.int64)
-                if self._calibration is None or self._batch_weights is not None:
-                    self._calibration = ScoreCalibration()  # of the vote from now on, not of what `fit` found
-                if order is None:
-                    self._calibration.learn(scores, targets)
-                else:
-                    taken = order.astype(np.int64)
-                    self._calibration.learn(scores, targets[taken], weight[taken])
+                predicted = self._learn_and_calibrate(learner, rows, labels, weight, order)
             self.classes_, self._learner, self.n_iter_, self._is_open = known, learner, 1, is_open
             self._batch_weights, self._batch_learner = None, None
         return predicted, None if order is None else order.astype(np.int64)
+
+    def _learn_and_calibrate(
+        self,
+        learner: Binary | OneVsRest,
+        rows: Rows,
+        labels: NDArray[np.int64],
+        weight: NDArray[np.float64],
+        order: NDArray[np.uint64] | None,
+    ) -> NDArray[np.int64]:
+        """Learn rows, and with the scores of the answers how to make probabilities of scores."""
+        count = rows.count if order is None else order.size
+        targets = self._targets(learner, labels)
+        scores = np.empty((count, len(learner.members))) if isinstance(learner, OneVsRest) else np.empty(count)
+        if isinstance(learner, OneVsRest):
+            predicted = learner.learn_rows(rows, labels, weight, order, scores_of=scores)
+        else:
+            learner.learn_rows(rows, targets, weight, order, scores=scores)
+            predicted = (scores >= 0.0).astype(np.int64)
+        if self._calibration is None or self._batch_weights is not None:  # what `fit` found has another
+            self._calibration = new_calibration(learner)
+        taken: Any = slice(None) if order is None else order.astype(np.int64)
+        self._calibration.learn(scores, targets[taken], weight[taken] if weight.size else weight)
+        return predicted
 
     def _rows(self, X: Any) -> Rows:
         return Rows.of(X, getattr(self, "feature_names_in_", None), scaled=bool(self.normalize))
@@ -322,7 +333,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _weights(self) -> NDArray[np.float64]:
         check_is_fitted(self, "_learner")
         if isinstance(self._learner, ClassPool):
-            raise AttributeError(
+            raise AttributeError(  # noqa: TRY004 - so that there is none
                 "several classes that are learned together are not one linear score each, so there is no coef_ and no "
                 "intercept_: use predict_proba, or give noise_rate and margin"
             )
@@ -383,9 +394,9 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """(n, n_classes): the probability of each class to be the label, as labels come, false ones included.
 
         With default settings and more than two classes it is the mixture that `predict` takes the highest of (Theorem
-        17 of docs/theory.md). With two classes it is a calibration of `decision_function`: of the scores that answers
-        had inside `partial_fit`, or after `fit` of those of the rows learned. A higher score is a higher probability,
-        but 1/2 need not be at a score of 0. Nothing is proved for it.
+        17 of docs/theory.md). Otherwise it is a calibration of the scores: learned from those that answers had inside
+        `partial_fit`, each before its label was seen, or after `fit` from those of the rows learned. A higher score is
+        a higher probability, and the most probable class is that of `predict`. Nothing is proved for it.
         """
         check_is_fitted(self, "_learner")
         with own_errors():
@@ -393,22 +404,19 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = self._rows(checked).check()
         if isinstance(self._learner, ClassPool):
             return self._probabilities(rows)
-        if isinstance(self._learner, OneVsRest):
-            raise InvalidParameterError(
-                "predict_proba of more than two classes needs default settings: leave noise_rate, margin and horizon out"
-            )
         if self._calibration is None:
             raise InvalidDataError(
                 "this classifier was trained from files, which learns no probabilities: partial_fit some rows first"
             )
-        scores = rows.score(np.ascontiguousarray(self._weights()[0]))
-        if isinstance(self._learner, Halfspace) and self._batch_weights is None and self.normalize:
+        scores = np.stack([rows.score(np.ascontiguousarray(own)) for own in self._weights()], axis=1)
+        first = self._learner.members[0] if isinstance(self._learner, OneVsRest) else self._learner
+        if isinstance(first, Halfspace) and self._batch_weights is None and self.normalize:
+            # Its scores are those of rows scaled to norm 1.
             constant = self._options().constant
             squares = checked.multiply(checked).sum(axis=1) if issparse(checked) else np.square(checked).sum(axis=1)
-            length = np.sqrt(np.asarray(squares, dtype=np.float64).ravel() + constant * constant)
-            scores = np.divide(scores, length, out=np.zeros(scores.size), where=length > 0.0)
-        positive = self._calibration.probabilities(scores)
-        return np.column_stack([1.0 - positive, positive])
+            length = np.sqrt(np.asarray(squares, dtype=np.float64).reshape(-1, 1) + constant * constant)
+            scores = np.divide(scores, length, out=np.zeros(scores.shape), where=length > 0.0)
+        return self._calibration.probabilities(scores.ravel() if scores.shape[1] == 1 else scores)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """The logarithm of `predict_proba`."""

@@ -82,7 +82,7 @@ class ColumnMap:
         >>> columns.slots(np.array([30, 7], np.uint32)).tolist(), columns.known(np.array([7, 8])).tolist()
         ([0, 1], [2, 0])
         """
-        return self._slot_of[columns]
+        return np.asarray(self._slot_of[columns])
 
     def parts(self, rows: Any, batch: Any) -> Iterator[tuple[Any, Any, slice]]:
         """CSR rows and their batch, as `Rows.parts` gives them, with slots for columns, block by block.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from massart.data.schema import Schema
 from massart.errors import ModelFileError
 from massart.kernels.states import check_arrays
-from massart.learners.calibration import ScoreCalibration
+from massart.learners.calibration import ClassCalibration, ScoreCalibration
 from massart.learners.class_pool import ClassPool
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
@@ -60,7 +60,11 @@ NOTES: Final = ("reading", "training")  # what a classifier that learned from fi
 _OWN: Final = "learner."  # begins the names of a classifier's own arrays
 _BATCH: Final = "batch."  # and those of what predicts after `fit`, if classes were learned together
 _SCORES: Final = "calibration."  # and those of the calibration of two classes
-_SPARSE: Final = ("weights", "variances", "sums")  # arrays that are folded in memory as in the file where that is of use
+_SPARSE: Final = (
+    "weights",
+    "variances",
+    "sums",
+)  # arrays that are folded in memory as in the file where that is of use
 _MOST_FEATURES: Final = 1 << 40
 _ZIP: Final = b"PK\x03\x04"
 
@@ -337,7 +341,10 @@ def _classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "Massa
         model._batch_learner = _class_pool(batch, model_learner.n_classes, model_learner.n_features)
     scores = {name.removeprefix(_SCORES): array for name, array in arrays.items() if name.startswith(_SCORES)}
     if scores:
-        model._calibration = ScoreCalibration.from_arrays(scores)
+        kind = ClassCalibration if "heat" in scores else ScoreCalibration
+        if (kind is ScoreCalibration) != (len(_classes(meta, arrays)) == 2):
+            raise ValueError("its calibration is not that of so many classes")
+        model._calibration = kind.from_arrays(scores)
     model._is_open = meta.get("open", False) is True
     model.classes_ = np.array(meta["classes"], dtype=object) if "classes" in meta else arrays["classes"]
     model.n_iter_, model.n_features_in_ = meta["n_iter"], meta["n_features_in"]

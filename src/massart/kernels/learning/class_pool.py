@@ -1,7 +1,7 @@
-"""Several classes: softmax learners, one halfspace per class, and frequencies side by side; class_mixture.py mixes them.
+"""Several classes: softmax learners, one halfspace per class, and frequencies, side by side.
 
 Classes are numbered as they first come, and one that has not come yet has no part in anything: a class that is known
-beforehand and one that joins later are learned alike. The experts, in their order:
+beforehand and one that joins later are learned alike. class_mixture.py mixes the experts, in their order:
 
     raw        softmax on columns as they are, at four paces: cost linear in the non-zeros. For sparse rows.
     centred    in place of these, if columns are few or rows dense: softmax on columns less their mean, in units of
@@ -41,7 +41,8 @@ from massart.kernels.learning.softmax import (
 )
 
 __all__ = ["CENTRED", "CENTRED_PACES", "CROSSED_PACES", "DENSE", "FEW", "NEWTON_RIDGES", "RAW", "RAW_PACES", "SIMPLE",
-           "SURFACE_RIDGES", "UNDECIDED", "VERY_FEW", "Class", "Heat", "Setting", "learn_classes", "mix_classes"]  # fmt: skip
+           "SURFACE_RIDGES", "UNDECIDED", "VERY_FEW", "Class", "Heat", "Setting", "learn_classes",
+           "mix_classes"]  # fmt: skip
 
 FEW: Final = 64  # columns up to which there are newton and crossed experts
 VERY_FEW: Final = 20  # and surfaces
@@ -325,7 +326,7 @@ def learn_classes(
     part = weights, spreads, tables, classes, heat, t
     bias, experts, room, k = how[Setting.BIAS], M.shape[1], classes.shape[1], seen
     constant = 1.0 if bias != 0.0 else 0.0
-    features = max(max(tables[0].shape[1], tables[4].shape[1]), 1)
+    features = max(tables[0].shape[1], tables[4].shape[1], 1)
     P, R, p, dots, scores, x, z = _scratch(room, experts, spreads.shape[1], features)
     g, u, steps, G = np.zeros(room), np.zeros(features), np.zeros(room), np.zeros((experts, room))
     squares, factors = np.zeros(experts), np.zeros(len(RAW_PACES))
@@ -363,11 +364,13 @@ def learn_classes(
         r = own / t[Total.HEAVIEST]
         if label < k:
             learn_mixture(P, mixed, trust, experts, k, label, r, t[Total.ROUNDS], R)
-        else:  # nobody could have expected it; from now on it is one of the classes
+        before = k
+        if label == k:  # nobody could have expected it; from now on it is one of the classes
             k += 1
+            steps[label] = 0.0  # its halfspace begins with the next row, which is not chosen by its label
             _predict(values, at, columns, place, size, k, how, part, P, square, dots, scores, x, z)
         _heat_step(heat, P, experts - 1, k, label, r, scores)
-        _halfspace_steps(classes, how, dots, k, label, square, c, steps)
+        _halfspace_steps(classes, how, dots, before, label, square, c, steps)
         if spreads.size == 0:
             for m in range(learners):
                 squares[m], _ = gradient(P, m, k, label, g)
@@ -391,7 +394,7 @@ def mix_classes(rows: Any, count: int, seen: int, how: Floats, state: Any, proba
     tables = state[3], state[4], state[5], state[6], state[7], state[8], state[9], state[10]
     classes, M, mixed, trust, heat, t = state[11], state[12], state[13], state[14], state[15], state[16]
     part = weights, spreads, tables, classes, heat, t
-    features = max(max(tables[0].shape[1], tables[4].shape[1]), 1)
+    features = max(tables[0].shape[1], tables[4].shape[1], 1)
     P, R, p, dots, scores, x, z = _scratch(classes.shape[1], M.shape[1], spreads.shape[1], features)
     for n in range(count):
         at, place, size = _entries(columns, starts, n)
