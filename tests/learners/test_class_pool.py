@@ -148,7 +148,7 @@ def progressive(pool, X, labels):
 
 @pytest.mark.parametrize("kind", ["few", "sparse"])
 def test_the_log_loss_is_within_its_price_of_every_calibration(kind):
-    """Theorem 17: on the path, from the weights before and after each round.
+    """Theorem 22: on the path, from the weights before and after each round.
 
     If an expert gave the label probability q, its weight before the sharing is w q / p, so
     w' = (1 - a) w q / p + a / N and ln q = ln(p (w' - a / N) / ((1 - a) w)).

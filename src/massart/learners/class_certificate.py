@@ -1,4 +1,4 @@
-"""The certificate of several classes that are learned together: Theorem 18 of docs/theory.md.
+"""The certificate of several classes that are learned together: Theorem 23 of docs/theory.md.
 
 A wrong answer of one halfspace per class needs a wrong halfspace, or a class that comes for the first time, so the
 bounds of the halfspaces add up. What the answers lost beyond those of the halfspaces is measured.

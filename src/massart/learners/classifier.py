@@ -201,7 +201,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self._batch_weights = fit_batch(
                     learner, X, rows, targets, labels, weight, passes, seed, options.constant, class_weight
                 )
-            self.classes_, self._learner, self.n_iter_ = classes, learner, passes
+            self.classes_, self._learner, self.n_iter_, self._is_open = classes, learner, passes, False
             self._calibration = None
             if self._batch_weights is not None:
                 self._calibration = calibrated(rows, self._batch_weights, labels, weight, seed)
@@ -262,6 +262,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if learner is None:
                 learner = self._new_learner(options, weights, rows.width, draw_seed(self.random_state), is_open=is_open)
             if isinstance(learner, ClassPool):
+                self._calibration = None
                 rows = rows.check()
                 if before is not None and before.size < known.size:
                     learner.join(np.searchsorted(known, before), weights)
@@ -394,7 +395,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """(n, n_classes): the probability of each class to be the label, as labels come, false ones included.
 
         With default settings and more than two classes it is the mixture that `predict` takes the highest of (Theorem
-        17 of docs/theory.md). Otherwise it is a calibration of the scores: learned from those that answers had inside
+        22 of docs/theory.md). Otherwise it is a calibration of the scores: learned from those that answers had inside
         `partial_fit`, each before its label was seen, or after `fit` from those of the rows learned. A higher score is
         a higher probability, and the most probable class is that of `predict`. Nothing is proved for it.
         """
@@ -406,7 +407,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self._probabilities(rows)
         if self._calibration is None:
             raise InvalidDataError(
-                "this classifier was trained from files, which learns no probabilities: partial_fit some rows first"
+                "this classifier has learned no probabilities, as one that was trained from files: partial_fit some rows"
             )
         scores = np.stack([rows.score(np.ascontiguousarray(own)) for own in self._weights()], axis=1)
         first = self._learner.members[0] if isinstance(self._learner, OneVsRest) else self._learner

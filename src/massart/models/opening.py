@@ -254,7 +254,7 @@ def _learned(kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -
     if kind != "classifier" or "learner" not in meta:
         return (), None
     classes, width = _classes(meta, arrays), meta["n_features_in"]
-    own = {name.removeprefix(_OWN): array for name, array in arrays.items() if name.startswith(_OWN)}
+    own = _own(arrays, _OWN)
     learner: Any
     if meta["learner"] == CLASSES:
         learner = _class_pool(own, len(classes), width)
@@ -271,6 +271,11 @@ def _learned(kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -
     if len(members) != (1 if len(classes) == 2 else len(classes)) or {one.n_features for one in members} != {width}:
         raise ValueError(f"{len(classes)} classes and {width} features are not the learner's")
     return classes, learner
+
+
+def _own(arrays: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """The arrays whose names begin so, without that."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _class_pool(arrays: dict[str, Any], classes: int, width: int) -> ClassPool:
@@ -336,15 +341,12 @@ def _classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "Massa
         return model
     model._learner = model_learner
     model._batch_weights = arrays.get("batch_weights")
-    batch = {name.removeprefix(_BATCH): array for name, array in arrays.items() if name.startswith(_BATCH)}
-    if batch:
-        model._batch_learner = _class_pool(batch, model_learner.n_classes, model_learner.n_features)
-    scores = {name.removeprefix(_SCORES): array for name, array in arrays.items() if name.startswith(_SCORES)}
-    if scores:
-        kind = ClassCalibration if "heat" in scores else ScoreCalibration
-        if (kind is ScoreCalibration) != (len(_classes(meta, arrays)) == 2):
-            raise ValueError("its calibration is not that of so many classes")
-        model._calibration = kind.from_arrays(scores)
+    model._batch_learner, model._calibration = None, None
+    if meta.get("refitted", False):
+        model._batch_learner = _class_pool(_own(arrays, _BATCH), model_learner.n_classes, model_learner.n_features)
+    if meta.get("calibrated", False):
+        kind = ScoreCalibration if len(_classes(meta, arrays)) == 2 else ClassCalibration
+        model._calibration = kind.from_arrays(_own(arrays, _SCORES))
     model._is_open = meta.get("open", False) is True
     model.classes_ = np.array(meta["classes"], dtype=object) if "classes" in meta else arrays["classes"]
     model.n_iter_, model.n_features_in_ = meta["n_iter"], meta["n_features_in"]

@@ -128,8 +128,10 @@ def _from_classifier(model: "MassartClassifier") -> tuple[dict[str, Any], dict[s
     arrays = {f"learner.{name}": array for name, array in model._learner.arrays().items()}
     if model._batch_weights is not None:
         arrays["batch_weights"] = model._batch_weights
+    meta["refitted"] = model._batch_learner is not None
     if model._batch_learner is not None:
         arrays |= {f"batch.{name}": array for name, array in model._batch_learner.arrays().items()}
+    meta["calibrated"] = model._calibration is not None
     if model._calibration is not None:
         arrays |= {f"calibration.{name}": array for name, array in model._calibration.arrays().items()}
     classes = model.classes_

@@ -104,7 +104,7 @@ def prod_price(split: float) -> float:
 
 
 def log_loss_price(experts: int, rounds: float) -> float:
-    """Theorem 17 of docs/theory.md: ln N + ln T, what a mixture by Bayes' rule loses beyond each of N forecasters.
+    """Theorem 22 of docs/theory.md: ln N + ln T, what a mixture by Bayes' rule loses beyond each of N forecasters.
 
     The loss is -ln of the probability given to the label; after round t the mixture shares 1 / (t + 1) of all weight
     equally, which is what ln T pays for.

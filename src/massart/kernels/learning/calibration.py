@@ -5,7 +5,8 @@ Several calibrations are learned side by side, and Bayes' rule weighs them by th
 labels (as in class_mixture.py, shares included):
 
     p = e + (1 - e - f) / (1 + exp(-a v - b)) for each pair of noise rates e, f of a grid, with v = u or the logarithm
-    of its size: a logistic probability of a label that is flipped from -1 with probability e, from +1 with f. (a, b) take Newton's steps with Fisher's information. a stays above 0: a higher score is a higher probability.
+    of its size: a logistic probability of a label that is flipped from -1 with probability e, from +1 with f. (a, b)
+    take Newton's steps with Fisher's information. a stays above 0: a higher score is a higher probability.
 
 Scores of several classes, one each, become a softmax of `heat` times them, in the same units; the heat takes AdaGrad's
 steps on the log loss.

@@ -11,7 +11,7 @@
     answer         Prod with a default (mixture.py): the most probable class, unless draws of a learner by AdaHedge's
                    shares have done better.
 
-Theorem 17 of docs/theory.md is about the probabilities, Theorem 7 about the answers. A row of weight c counts in Bayes'
+Theorem 22 of docs/theory.md is about the probabilities, Theorem 7 about the answers. A row of weight c counts in Bayes'
 rule as c over the heaviest row so far.
 """
 
