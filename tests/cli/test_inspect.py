@@ -232,6 +232,12 @@ def test_bandit_and_ranker(tmp_path):
 def test_other_kinds(tmp_path):
     X = np.random.default_rng(0).normal(size=(90, 3))
     clf = MassartClassifier(random_state=0).partial_fit(X, np.argmax(X, axis=1), classes=[0, 1, 2])
+    save(clf, tmp_path / "together")
+    found = inspect_model(tmp_path / "together", top=2)
+    assert found["features"] == []
+    assert next(iter(found["experts"])) == next(iter(clf.expert_weights_))
+    assert "of 3 classes" in run(tmp_path / "together").stdout
+    clf = MassartClassifier(0.1, 0.05).partial_fit(X, np.argmax(X, axis=1), classes=[0, 1, 2])
     save(clf, tmp_path / "three")
     found = inspect_model(tmp_path / "three", top=2)
     assert [len(own) for own in found["features"].values()] == [2, 2, 2]

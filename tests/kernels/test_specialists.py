@@ -1,4 +1,4 @@
-"""Specialists against a plain transcription, and Theorem 20(a) on every path: adversaries, late and tiny groups."""
+"""Specialists against a plain transcription, and Theorem 21(a) on every path: adversaries, late and tiny groups."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def mixed(common, own, starts, numbers, y, omega, counts, weight=(), classes=(1.
 
 
 def transcribed(common, own, starts, numbers, y, omega, weight, voting):
-    """Theorem 20's algorithm, as it is written there; h of every round."""
+    """Theorem 21's algorithm, as it is written there; h of every round."""
     answers, expected = [], []
     for t in range(len(y)):
         places = range(starts[t], starts[t + 1])
@@ -85,7 +85,7 @@ def test_it_is_the_algorithm_of_the_theorem(voting):
 
 
 def play(rounds, groups, inside, adversary, seed):
-    """Theorem 20(a) round by round, with labels that an adversary picks after a look at the weights."""
+    """Theorem 21(a) round by round, with labels that an adversary picks after a look at the weights."""
     rng = np.random.default_rng(seed)
     omega, counts = fresh(groups)
     squares, losses, expected = (np.zeros(1 + 2 * groups) for _ in range(3))

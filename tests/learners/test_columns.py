@@ -16,6 +16,7 @@ from massart.errors import InvalidDataError, InvalidParameterError, ModelFileErr
 from massart.kernels.door import FiniteRows, Rows
 from massart.learners import columns as columns_module
 from massart.learners import pool_arrays
+from massart.learners.class_pool import ClassPool
 from massart.learners.columns import ColumnMap
 from massart.learners.drift import Drifting
 from massart.learners.multiclass import OneVsRest
@@ -189,16 +190,20 @@ def test_an_array_as_average_ends_the_map(layouts):
     assert not mapped(compact)
 
 
-def test_more_than_two_classes(monkeypatch, tmp_path):
+@pytest.mark.parametrize("horizon", [None, 50])
+def test_more_than_two_classes(monkeypatch, tmp_path, horizon):
     rows = sparse_rows(400)
     X = sparse.csr_matrix(tuple(part.astype(kind) for part, kind in zip(rows.csr, "dii", strict=True)), (400, WIDTH))
     y = np.random.default_rng(0).integers(0, 3, 400)
     files = []
     for many in (1 << 40, 64):
         monkeypatch.setattr(columns_module, "MANY_COLUMNS", many)
-        clf = MassartClassifier(random_state=0).partial_fit(X[:200], y[:200], classes=[0, 1, 2])
-        assert isinstance(clf._learner, OneVsRest)
-        assert [mapped(member) for member in clf._learner.members] == [many == 64] * 3
+        clf = MassartClassifier(horizon=horizon, random_state=0).partial_fit(X[:200], y[:200], classes=[0, 1, 2])
+        assert isinstance(clf._learner, ClassPool if horizon is None else OneVsRest)
+        if horizon is None:
+            assert (clf._learner._map is not None) == (many == 64)
+        else:
+            assert [mapped(member) for member in clf._learner.members] == [many == 64] * 3
         massart.save(clf, tmp_path / "m")
         clf = massart.load(tmp_path / "m").partial_fit(X[200:], y[200:])
         massart.save(clf, tmp_path / "m")

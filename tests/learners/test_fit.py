@@ -27,13 +27,20 @@ def fitted(X, y, weight=None, **parameters):
 
 def assert_same_model(a, b):
     """To the last bit: the predictor, the online learner under it, and all it has counted."""
-    assert np.array_equal(a.coef_, b.coef_)
-    assert np.array_equal(a.intercept_, b.intercept_)
     assert np.array_equal(a.classes_, b.classes_)
-    mine, yours = a._learner.arrays(), b._learner.arrays()
-    assert mine.keys() == yours.keys()
-    for name, array in mine.items():
-        assert np.array_equal(array, yours[name]), name
+    pairs = [(a._learner, b._learner)]
+    if a._batch_learner is None:
+        assert np.array_equal(a.coef_, b.coef_)
+        assert np.array_equal(a.intercept_, b.intercept_)
+        if a._batch_weights is not None and b._batch_weights is not None:
+            pairs.append((a._calibration, b._calibration))
+    else:
+        pairs.append((a._batch_learner, b._batch_learner))
+    for one, other in pairs:
+        mine, yours = one.arrays(), other.arrays()
+        assert mine.keys() == yours.keys()
+        for name, array in mine.items():
+            assert np.array_equal(array, yours[name]), name
 
 
 def copies_of(order, count):

@@ -70,7 +70,7 @@ def test_a_group_keeps_its_bound_whatever_others_do():
 
 
 def test_no_group_pays_more_than_the_price_on_any_path():
-    """Theorem 20(a) with V <= min(T, H + L): deterministic, for the pool of the group and for that of everybody."""
+    """Theorem 21(a) with V <= min(T, H + L): deterministic, for the pool of the group and for that of everybody."""
     for seed in range(2):
         learner, _ = play(seed, 2000)
         for k, (pool, counts) in enumerate(zip(learner.pools, learner._counted[1:], strict=True), 1):

@@ -30,11 +30,20 @@ def trained(folder, labels, *, method="partial_fit", classes=2):
     """A classifier with these labels, and where it lies."""
     X, y = stream(classes=classes)
     named = np.array(labels)[y]
-    clf = MassartClassifier(random_state=0)
+    clf = MassartClassifier(horizon=None if len(labels) == 2 else 100, random_state=0)
     clf = clf.fit(X, named) if method == "fit" else clf.partial_fit(X, named, classes=np.unique(labels))
     path = folder / "m.massart"
     save(clf, path)
     return clf, path, X
+
+
+@pytest.mark.parametrize("name", ["m.onnx", "m.npz", "m.json"])
+def test_classes_that_were_learned_together_are_not_linear(tmp_path, name):
+    X, y = stream(classes=3)
+    save(MassartClassifier(random_state=0).partial_fit(X, y, classes=[0, 1, 2]), tmp_path / "m.massart")
+    with pytest.raises(InvalidParameterError, match="not one linear score each"):
+        export_model(tmp_path / "m.massart", tmp_path / name)
+    assert not (tmp_path / name).exists()
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [-1, 1], ["no", "yes"], [False, True], [3, 7, 9], ["a", "b", "c", "d"]])

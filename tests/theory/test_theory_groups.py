@@ -1,4 +1,4 @@
-"""Theorem 20: priors that add up to 1 at most, and a price that is as small as the theorem says."""
+"""Theorem 21: priors that add up to 1 at most, and a price that is as small as the theorem says."""
 
 import itertools
 import math

@@ -58,6 +58,8 @@ def inspect_model(path: str | os.PathLike[str], top: int = 10, names: Sequence[s
 def _learner(opened: OpenedModel, top: int, names: Sequence[str]) -> dict[str, Any]:
     if names and opened.naming != "hash":
         raise InvalidParameterError(f"{opened.path} knows its columns without help: leave `names` out")
+    if not opened.is_linear:
+        return {"experts": dict(list(opened.learner.shares().items())[:_EXPERTS]), "features": []}
     members = getattr(opened.learner, "members", [opened.learner])
     spreads = [member.deviations() if isinstance(member, Pool) else None for member in members]
     columns = [_heaviest(row[:-1], own, top) for row, own in zip(opened.weights, spreads, strict=True)]
@@ -293,6 +295,9 @@ def _decisions(found: Mapping[str, Any]) -> list[Fact]:
 
 
 def _experts(found: Mapping[str, Any]) -> list[Fact]:
+    if "intercept" not in found:  # classes that were learned together have no weights of their own
+        named = "; ".join(f"{name} {share:.0%}" for name, share in found["experts"].items())
+        return [("columns", f"{found['columns']:,}"), ("expert weights", named)]
     facts = [("columns", f"{found['columns']:,}, of which {found['used']:,} have a weight")]
     several = isinstance(found["intercept"], Mapping)
     pools = found["experts"] if several else {"": found["experts"]}

@@ -12,14 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import ModelFileError
-from massart.kernels.learning import pool
+from massart.kernels.learning import calibration, class_pool, pool
+from massart.kernels.learning.calibration import Calibration, Logistic
+from massart.kernels.learning.class_mixture import CALIBRATIONS
+from massart.kernels.learning.class_pool import Class, Heat
+from massart.kernels.learning.class_pool import Setting as ClassSetting
 from massart.kernels.learning.halfspace import Rule, State
 from massart.kernels.learning.mixture import Member, Total
 from massart.kernels.learning.pool import Column, Setting
+from massart.kernels.learning.softmax import RAW_SUMS
 from massart.kernels.learning.specialists import LEAST, RATES, Count
 from massart.options import LARGEST, SMALLEST
 
-__all__ = ["check_arrays", "check_halfspace", "check_pair", "check_pool", "check_specialists"]
+__all__ = [
+    "check_arrays",
+    "check_calibration",
+    "check_class_pool",
+    "check_halfspace",
+    "check_heat",
+    "check_pair",
+    "check_pool",
+    "check_specialists",
+]
 
 _CHECKED = 1 << 16  # rows of an array that are looked at together
 _TINY = float(np.nextafter(0.0, 1.0))
@@ -89,6 +103,22 @@ _PAIR_TOTALS = dict.fromkeys(Total, _SIZE) | {
     Total.TREND: _Range(-1.0, 1.0),
     Total.UNPROVED: _MARK,
 }
+_CLASS_HOW = {
+    ClassSetting.UNIT: _FLAG,
+    ClassSetting.BIAS: _CONSTANT,
+    ClassSetting.VOTING: _FLAG,
+    ClassSetting.GAMMA: _MARGIN,
+    ClassSetting.KIND: _Range(class_pool.UNDECIDED, class_pool.CENTRED, whole=True),
+    ClassSetting.SEEN: _COUNT,
+}
+_CLASSES = dict.fromkeys(Class, _SIZE) | {
+    Class.WEIGHT: _CLASS_WEIGHT,
+    Class.SCALE: _FACTOR,
+    Class.ROUNDS: _COUNT,
+    Class.LINEAR: _Range(-_MOST, _MOST),
+    Class.ETA: _NOISE_RATE,
+    Class.NUMBER: _COUNT,
+}
 _TOTALS = _PAIR_TOTALS | {Total.TOTAL: _FACTOR, Total.TOTAL_THEN: _FACTOR}
 
 
@@ -133,6 +163,57 @@ def check_pool(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
     return (*shapes, "seed")
 
 
+def check_class_pool(arrays: Mapping[str, NDArray[Any]], width: int, experts: int, tables: Mapping[str, Any]) -> None:
+    """The arrays of a pool of several classes: class_pool.py and class_mixture.py say what they are.
+
+    `width` is the number of columns, `experts` that of experts; `tables` has arrays of the shapes
+    that the experts on centred columns have.
+    """
+    room = arrays["classes"].shape[-1] if arrays["classes"].ndim else 0
+    known = arrays["class_weight"].size
+    check_arrays(arrays, {"how": (len(ClassSetting),), "class_weight": (known,), "noise_rate": (1,)})
+    _check_ranges("how", arrays["how"], _CLASS_HOW)
+    seen, kind = int(arrays["how"][ClassSetting.SEEN]), arrays["how"][ClassSetting.KIND]
+    learners = 0 if kind == class_pool.CENTRED else len(class_pool.RAW_PACES)
+    rows = len(arrays["weights"])  # those of all columns, or of the columns that occurred
+    shapes: dict[str, tuple[int, ...]] = {
+        "weights": (rows, (learners + 1) * room),
+        "classes": (len(Class), room),
+        "members": (len(Member), experts),
+        "mixed": (experts,),
+        "trust": (CALIBRATIONS,),
+        "heat": (len(Heat),),
+        "totals": (len(Total),),
+    }
+    if learners:
+        shapes["sums"] = (rows, RAW_SUMS + learners)
+    elif rows != width + 1 or arrays["sums"].shape != (rows, 0):
+        raise ModelFileError(f"array 'weights' has {rows} rows, not one for each of {width} columns and the constant")
+    check_arrays(arrays, shapes | {name: like.shape for name, like in tables.items() if like.size})
+    if room != max(1, seen) or seen > known or not (arrays["noise_rate"][0] == -1.0 or arrays["noise_rate"][0] >= 0.0):
+        raise ModelFileError(f"array 'how' counts {seen} classes, which are not those of the others")
+    if arrays["seed"].shape != (1,) or arrays["seed"].dtype != np.uint64:
+        raise ModelFileError("array 'seed' is not one number of 64 bits")
+    _check_ranges("class_weight", arrays["class_weight"][None], {0: _CLASS_WEIGHT})
+    _check_ranges("noise_rate", arrays["noise_rate"], {0: _Range(-1.0, _NOISE_RATE.high)})
+    if seen:
+        _check_ranges("classes", arrays["classes"], _CLASSES)
+        numbers = arrays["classes"][Class.NUMBER]
+        if numbers.max() >= known or np.unique(numbers).size != seen:
+            raise ModelFileError(f"array 'classes' holds numbers that are not those of {seen} of {known} classes")
+    for name, ranges in (("members", _MEMBERS), ("totals", _TOTALS)):
+        _check_ranges(name, arrays[name], ranges)
+    _check_ranges("heat", arrays["heat"], {Heat.HEAT: _Range(1e-6, 1e6), Heat.SQUARES: _SIZE})
+    for name in ("mixed", "trust", "sums", "centred_sums", "crossed_sums"):
+        _check_ranges(
+            name, arrays[name].reshape(1, -1), {0: _Range(_TINY, 1.0) if name in ("mixed", "trust") else _SIZE}
+        )
+    if arrays["spreads"].size:
+        _check_ranges("spreads", arrays["spreads"], {1: _SIZE})
+    totals = arrays["totals"]
+    _check_counts("totals", totals[Total.ROUNDS], totals[Total.MISTAKES])
+
+
 def check_pair(totals: NDArray[Any]) -> None:
     """The weights between two pools: kernels/learning/mixture.py says what its entries are."""
     check_arrays({"totals": totals}, {"totals": (len(Total),)})
@@ -152,6 +233,26 @@ def check_specialists(arrays: Mapping[str, NDArray[Any]], groups: int) -> None:
     _check_ranges("counts", counts, dict.fromkeys(Count, _SIZE) | {Count.ROUNDS: _COUNT, Count.MISTAKES: _COUNT})
     for rounds, mistakes in counts[[Count.ROUNDS, Count.MISTAKES]].T:
         _check_counts("counts", rounds, mistakes)
+
+
+def check_calibration(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """The arrays of a calibration of scores: calibration.py says what they are."""
+    shapes: dict[str, tuple[int, ...]] = {
+        "head": (len(Calibration),),
+        "logistic": (len(Logistic), calibration.EXPERTS),
+        "trust": (calibration.EXPERTS,),
+    }
+    check_arrays(arrays, shapes)
+    counts = {Calibration.ROUNDS: _COUNT, Calibration.LEARNED: _COUNT}
+    _check_ranges("head", arrays["head"], dict.fromkeys(Calibration, _SIZE) | counts)
+    _check_ranges("logistic", arrays["logistic"], {Logistic.A: _FACTOR, Logistic.P_AA: _SIZE, Logistic.P_BB: _SIZE})
+    _check_ranges("trust", arrays["trust"][None], {0: _Range(_TINY, 1.0)})
+
+
+def check_heat(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """The array of a calibration of several classes."""
+    check_arrays(arrays, {"heat": (len(calibration.Heat),)})
+    _check_ranges("heat", arrays["heat"], dict.fromkeys(calibration.Heat, _SIZE))
 
 
 def check_arrays(arrays: Mapping[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]]) -> None:

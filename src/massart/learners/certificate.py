@@ -178,7 +178,8 @@ def _facts(model: Any) -> list[tuple[str, str]]:
     ]
     facts += [(f"group {name}", words) for name, words in group_lines(getattr(model._learner, "facts", dict)())]
     weights = model.expert_weights_
-    pools = {"": weights} if len(model.classes_) == 2 else {f" for {label}": own for label, own in weights.items()}
+    is_one = all(isinstance(share, float) for share in weights.values())
+    pools = {"": weights} if is_one else {f" for {label}": own for label, own in weights.items()}
     for whom, shares in pools.items():
         named = [f"{name} {part:.0%}" for name, part in list(shares.items())[:_SHOWN] if part >= 0.005]
         facts.append((f"expert weights{whom}", "; ".join(named)))

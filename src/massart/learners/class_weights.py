@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from massart.errors import InvalidParameterError
 from massart.options import LARGEST, SMALLEST
 
-__all__ = ["balanced_weights", "class_weights"]
+__all__ = ["balanced_weights", "class_weights", "joined_counts"]
 
 _LIGHTEST, _HEAVIEST = 1e-10, 1e10
 
@@ -83,3 +83,14 @@ def balanced_weights(
         before[places], after[number] = sums[:-1], sums[-1]
     found = weight * ((total[:-1] + classes) / (classes * (before + 1.0)))
     return np.clip(found, SMALLEST, LARGEST), after
+
+
+def joined_counts(counts: NDArray[np.float64], places: NDArray[np.int64], classes: int) -> NDArray[np.float64]:
+    """Sums by class when more classes are known: what was class n is `places[n]` from now on.
+
+    >>> joined_counts(np.array([3.0, 5.0]), np.array([0, 2]), 3).tolist()
+    [3.0, 0.0, 5.0]
+    """
+    more = np.zeros(classes)
+    more[places] = counts
+    return more

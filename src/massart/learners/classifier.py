@@ -13,19 +13,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from massart.data.frames import HashedRows
 from massart.data.schema import BITS, MOST_BITS
-from massart.errors import InvalidParameterError, shown
+from massart.errors import InvalidDataError, InvalidParameterError, shown
 from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, check_weights
 from massart.kernels.forms import check_mask
+from massart.learners.calibration import ClassCalibration, ScoreCalibration
 from massart.learners.certificate import Certificate, as_html, as_text
-from massart.learners.class_weights import balanced_weights, class_weights
-from massart.learners.fit import canonical_order, fit_batch
+from massart.learners.class_pool import ClassPool
+from massart.learners.class_weights import balanced_weights, class_weights, joined_counts
+from massart.learners.fit import calibrated, canonical_order, fit_batch, fit_classes, new_calibration
 from massart.learners.group_columns import group_columns
 from massart.learners.groups import Grouped
+from massart.learners.halfspace import Halfspace
 from massart.learners.inputs import (
-    check_classes,
     check_labels,
     check_rows,
     draw_seed,
+    joined_classes,
     label_numbers,
     labels_present,
     note_labels,
@@ -36,7 +39,7 @@ from massart.learners.multiclass import Binary, OneVsRest, make_grouped, make_le
 from massart.learners.pool import Pool
 from massart.options import LearnerOptions, one_of
 
-Learner = Binary | OneVsRest
+Learner = Binary | OneVsRest | ClassPool
 
 
 class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -131,10 +134,10 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     be detected: with unequal sample weights the certificate never says that the declaration is contradicted. For
     weights by class use `class_weight`.
 
-    `groups` (two classes) names the groups that rows belong to: an array with one name per row, or a table of one or
-    more columns, whose values are then groups called COLUMN=VALUE; None, NaN and "" mean none. Every group has learners of
-    its own beside those of everybody, and a bound of its own from the noise of its own labels, whatever the other rows
-    are (Theorem 20): `certificate(group=...)`. Each column of groups takes two to three times as long as the learner
+    `groups` (two classes) names the groups that rows belong to: an array with one name per row, or a table of columns,
+    whose values are then groups called COLUMN=VALUE; None, NaN and "" mean none. Every group has learners of its own
+    beside those of everybody, and a bound of its own from the noise of its own labels, whatever the other rows
+    are (Theorem 21): `certificate(group=...)`. Each column of groups takes two to three times as long as the learner
     without groups. Sample weights may be 1 at most. `predict` follows, for each row, the learner with the largest
     weight.
 
@@ -163,6 +166,9 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _learner: Learner
     _batch_weights: NDArray[np.float64] | None  # (1 or n_classes, n_features + 1) after fit, None after partial_fit
     _labels_seen: NDArray[np.float64] | None = None  # (n_classes + 1,) for weights, if partial_fit balances classes
+    _batch_learner: ClassPool | None = None  # what predicts after fit, if classes were learned together
+    _calibration: ScoreCalibration | ClassCalibration | None = None  # of the scores, if they are linear
+    _is_open: bool = False  # whether classes may join
 
     def __init__(
         self,
@@ -222,19 +228,26 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             learner = self._new_learner(options, class_weight, rows.width, seed, grouped=groups is not None)
             if isinstance(self.class_weight, str):  # computed from the labels, so known only with them
                 learner.mark_unproved()
-            targets = self._targets(learner, labels)
-            if isinstance(learner, Grouped):
+            self._batch_weights, self._batch_learner = None, None
+            if isinstance(learner, ClassPool):
+                self._batch_learner = fit_classes(learner, rows, labels, weight, passes, seed)
+            elif isinstance(learner, Grouped):
                 order, weight = canonical_order(rows, labels, weight, seed)
                 if order.size > np.count_nonzero(weight):
                     learner.mark_unproved()
+                targets = self._targets(learner, labels)
                 learner.learn_rows(rows, targets, weight, order, groups=group_columns(groups, rows.count))
-                self._batch_weights, passes = None, 1
+                passes = 1
             else:
+                targets = self._targets(learner, labels)
                 self._batch_weights = fit_batch(
                     learner, X, rows, targets, labels, weight, passes, seed, options.constant, class_weight
                 )
-            self.classes_, self._learner, self.n_iter_, self._labels_seen = classes, learner, passes, None
+            self.classes_, self._learner, self.n_iter_, self._is_open = classes, learner, passes, False
+            self._calibration, self._labels_seen = None, None
             note_labels(self)
+            if self._batch_weights is not None:
+                self._calibration = calibrated(rows, self._batch_weights, labels, weight, seed)
         return self
 
     def partial_fit(
@@ -285,43 +298,79 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with unchanged_on_error(self):
             options = self._options()
             learner = getattr(self, "_learner", None)
-            known = check_classes(classes, None if learner is None else self.classes_)
+            y = check_labels(y)
+            before = None if learner is None else self.classes_
+            known = joined_classes(classes, before, y, is_open=learner is None or self._is_open)
             rows = self._rows(check_rows(self, X, reset=learner is None))
-            labels = label_numbers(check_labels(y), known, rows.count)
+            labels = label_numbers(y, known, rows.count)
             weight, order, seen = NO_WEIGHT, None, self._labels_seen
             if sample_weight is not None:
                 rows = rows.check()  # those of weight 0, too
                 weight = check_weights(sample_weight, rows.count)
                 order = np.flatnonzero(weight).astype(np.uint64)
+            is_open = classes is None if learner is None else self._is_open
+            weights = class_weights(self.class_weight, known, np.arange(known.size), np.ones(known.size))
             if learner is None:
-                weights = class_weights(self.class_weight, known, np.arange(known.size), np.ones(known.size))
                 learner = self._new_learner(
-                    options, weights, rows.width, draw_seed(self.random_state), grouped=groups is not None
+                    options,
+                    weights,
+                    rows.width,
+                    draw_seed(self.random_state),
+                    grouped=groups is not None,
+                    is_open=is_open,
                 )
                 if isinstance(self.class_weight, str):
                     learner.mark_unproved()
                     seen = np.zeros(known.size + 1)
             elif groups is not None and not isinstance(learner, Grouped):
                 learner = self._with_groups(learner)
+            places = None if before is None or before.size == known.size else np.searchsorted(known, before)
             if seen is not None:
+                if places is not None:
+                    seen = np.append(joined_counts(seen[:-1], places, known.size), seen[-1])
                 weight = weight if weight.size else np.ones(rows.count)
                 learned: Any = slice(None) if order is None else order.astype(np.int64)
                 weight[learned], seen = balanced_weights(labels[learned], seen, weight[learned])
-            if isinstance(learner, OneVsRest):
+            if isinstance(learner, ClassPool):
+                self._calibration = None
+                rows = rows.check()
+                if places is not None:
+                    learner.join(places, weights)
                 predicted = learner.learn_rows(rows, labels, weight, order)
             else:
-                scores = np.empty(rows.count if order is None else order.size)
-                targets = self._targets(learner, labels)
-                if isinstance(learner, Grouped) and groups is not None:
-                    own = group_columns(groups, rows.count)
-                    learner.learn_rows(rows, targets, weight, order, scores=scores, groups=own)
-                else:
-                    learner.learn_rows(rows, targets, weight, order, scores=scores)
-                predicted = (scores >= 0.0).astype(np.int64)
-            self.classes_, self._learner, self._batch_weights, self.n_iter_ = known, learner, None, 1
-            self._labels_seen = seen
+                predicted = self._learn_and_calibrate(learner, rows, labels, weight, order, groups)
+            self.classes_, self._learner, self.n_iter_, self._is_open = known, learner, 1, is_open
+            self._batch_weights, self._batch_learner, self._labels_seen = None, None, seen
             note_labels(self)
         return predicted, None if order is None else order.astype(np.int64)
+
+    def _learn_and_calibrate(
+        self,
+        learner: Binary | OneVsRest,
+        rows: Rows,
+        labels: NDArray[np.int64],
+        weight: NDArray[np.float64],
+        order: NDArray[np.uint64] | None,
+        groups: Any,
+    ) -> NDArray[np.int64]:
+        """Learn rows, and with the scores of the answers how to make probabilities of scores."""
+        count = rows.count if order is None else order.size
+        targets = self._targets(learner, labels)
+        scores = np.empty((count, len(learner.members))) if isinstance(learner, OneVsRest) else np.empty(count)
+        if isinstance(learner, OneVsRest):
+            predicted = learner.learn_rows(rows, labels, weight, order, scores_of=scores)
+        else:
+            if isinstance(learner, Grouped) and groups is not None:
+                own = group_columns(groups, rows.count)
+                learner.learn_rows(rows, targets, weight, order, scores=scores, groups=own)
+            else:
+                learner.learn_rows(rows, targets, weight, order, scores=scores)
+            predicted = (scores >= 0.0).astype(np.int64)
+        if self._calibration is None or self._batch_weights is not None:  # what `fit` found has another
+            self._calibration = new_calibration(learner)
+        taken: Any = slice(None) if order is None else order.astype(np.int64)
+        self._calibration.learn(scores, targets[taken], weight[taken] if weight.size else weight)
+        return predicted
 
     def _rows(self, X: Any) -> Rows:
         if isinstance(X, HashedRows):
@@ -345,15 +394,29 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @staticmethod
     def _new_learner(
-        options: LearnerOptions, class_weight: NDArray[np.float64], width: int, seed: int, *, grouped: bool
+        options: LearnerOptions,
+        class_weight: NDArray[np.float64],
+        width: int,
+        seed: int,
+        *,
+        grouped: bool = False,
+        is_open: bool = False,
     ) -> Learner:
-        if class_weight.size == 2:
-            make = make_grouped if grouped else make_learner
-            return make(width, options.replace(class_weight=tuple(class_weight.tolist()), seed=seed))
-        if grouped:
+        """The learner of so many classes; with `is_open`, more of them may come."""
+        if grouped and class_weight.size > 2:
             raise InvalidParameterError(
                 f"groups are for two classes, and these are {class_weight.size}: leave them out"
             )
+        if is_open and (grouped or options.is_known or options.horizon is not None):
+            raise InvalidDataError(
+                "classes must be passed on the first call to partial_fit if noise_rate and margin, horizon or groups are "
+                "given: name all labels that may ever occur, as in partial_fit(X, y, classes=[0, 1])"
+            )
+        if class_weight.size == 2 and not is_open:
+            make = make_grouped if grouped else make_learner
+            return make(width, options.replace(class_weight=tuple(class_weight.tolist()), seed=seed))
+        if not options.is_known and options.horizon is None:
+            return ClassPool.with_options(width, class_weight, options.replace(seed=seed))
         seeds = np.random.SeedSequence(seed).generate_state(class_weight.size, np.uint64).tolist()
         pairs = zip(class_weight.tolist(), seeds, strict=True)
         return OneVsRest([make_learner(width, options.replace(class_weight=(1.0, w), seed=s)) for w, s in pairs])
@@ -374,6 +437,11 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _weights(self) -> NDArray[np.float64]:
         check_is_fitted(self, "_learner")
+        if isinstance(self._learner, ClassPool):
+            raise AttributeError(  # noqa: TRY004 - so that there is none
+                "several classes that are learned together are not one linear score each, so there is no coef_ and no "
+                "intercept_: use predict_proba, or give noise_rate and margin"
+            )
         return self._learner.leaders() if self._batch_weights is None else self._batch_weights
 
     @property
@@ -415,12 +483,18 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any, groups: Any = None) -> NDArray[np.float64]:
         """X @ coef_.T + intercept_: (n,) for two classes, else (n, n_classes).
 
-        With `groups`, rows whose group has a learner with more weight than that of everybody have its scores instead.
+        With default settings and more than two classes, or classes that may still join, it is `predict_log_proba`, or
+        the difference of its two columns. With `groups`, rows whose group has a learner with more weight than that of
+        everybody have its scores instead.
         """
-        weights = self._weights()
+        check_is_fitted(self, "_learner")
         with own_errors():
             X = check_rows(self, X, reset=False)
         rows = self._rows(X).check()
+        if isinstance(self._learner, ClassPool):
+            logs = np.log(self._probabilities(rows))
+            return np.asarray(logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs)
+        weights = self._weights()
         if groups is None or not isinstance(self._learner, Grouped):
             return self._scores(X, rows, weights)
         with own_errors():
@@ -441,6 +515,10 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = np.asarray(products) + weights[:, -1]
         return scores.ravel() if scores.shape[1] == 1 else scores
 
+    def _probabilities(self, rows: FiniteRows) -> NDArray[np.float64]:
+        learner: Any = self._learner if self._batch_learner is None else self._batch_learner
+        return np.asarray(learner.probabilities(rows))
+
     def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
         """The predicted label of each row; `groups` as in `partial_fit`, None: the rows are in no group."""
         scores = self.decision_function(X, groups)
@@ -451,10 +529,43 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The accuracy of `predict`."""
         return float(accuracy_score(y, self.predict(X, groups), sample_weight=sample_weight))
 
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """(n, n_classes): the probability of each class to be the label, as labels come, false ones included.
+
+        With default settings and more than two classes it is the mixture that `predict` takes the highest of (Theorem
+        22 of docs/theory.md). Otherwise it is a calibration of the scores: learned from those that answers had inside
+        `partial_fit`, each before its label was seen, or after `fit` from those of the rows learned. A higher score is
+        a higher probability, and the most probable class is that of `predict` without groups. Nothing is proved for it.
+        """
+        check_is_fitted(self, "_learner")
+        with own_errors():
+            checked = check_rows(self, X, reset=False)
+        rows = self._rows(checked).check()
+        if isinstance(self._learner, ClassPool):
+            return self._probabilities(rows)
+        if self._calibration is None:
+            raise InvalidDataError(
+                "this classifier has learned no probabilities, as one that was trained from files: partial_fit some rows"
+            )
+        scores = np.stack([rows.score(np.ascontiguousarray(own)) for own in self._weights()], axis=1)
+        first = self._learner.members[0] if isinstance(self._learner, OneVsRest) else self._learner
+        if isinstance(first, Halfspace) and self._batch_weights is None and self.normalize:
+            # Its scores are those of rows scaled to norm 1.
+            constant = self._options().constant
+            plain = checked.matrix if isinstance(checked, HashedRows) else checked
+            squares = plain.multiply(plain).sum(axis=1) if issparse(plain) else np.square(plain).sum(axis=1)
+            length = np.sqrt(np.asarray(squares, dtype=np.float64).reshape(-1, 1) + constant * constant)
+            scores = np.divide(scores, length, out=np.zeros(scores.shape), where=length > 0.0)
+        return self._calibration.probabilities(scores.ravel() if scores.shape[1] == 1 else scores)
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """The logarithm of `predict_proba`."""
+        return np.asarray(np.log(self.predict_proba(X)))
+
     def certificate(self, confidence: float = 0.99, group: str | None = None) -> Certificate:
         """What is proved of `mistakes_`, and whether they contradict what was declared; valid at every round.
 
-        With `group`, the name of a group, of the mistakes on its rows (Theorem 20). The confidence is that of this one
+        With `group`, the name of a group, of the mistakes on its rows (Theorem 21). The confidence is that of this one
         certificate: for n groups at once, ask each with 1 - (1 - confidence) / n.
         """
         check_is_fitted(self, "_learner")
@@ -472,7 +583,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def expert_weights_(self) -> dict[Any, Any]:
-        """The weights of the experts, the largest first; with several classes, a dict of these by class."""
+        """The weights of the experts, the largest first; with one learner per class, a dict of these by class."""
         check_is_fitted(self, "_learner")
         if isinstance(self._learner, OneVsRest):
             members = zip(self.classes_.tolist(), self._learner.members, strict=True)

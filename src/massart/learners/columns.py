@@ -75,6 +75,15 @@ class ColumnMap:
         number_columns(given, self._slot_of, self._given, found)
         return found
 
+    def known(self, columns: NDArray[Any]) -> NDArray[np.uint32]:
+        """The slots of columns, which must be in range, plus 1; 0 for those that have none, and get none.
+
+        >>> columns = ColumnMap(100)
+        >>> columns.slots(np.array([30, 7], np.uint32)).tolist(), columns.known(np.array([7, 8])).tolist()
+        ([0, 1], [2, 0])
+        """
+        return np.asarray(self._slot_of[columns])
+
     def parts(self, rows: Any, batch: Any) -> Iterator[tuple[Any, Any, slice]]:
         """CSR rows and their batch, as `Rows.parts` gives them, with slots for columns, block by block.
 

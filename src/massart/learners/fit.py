@@ -20,6 +20,8 @@ from massart.kernels.learning import coordinate_search as polishing
 from massart.kernels.learning import rows as kernel
 from massart.kernels.learning.elementary import log
 from massart.kernels.learning.rows import score_many, score_many_csr
+from massart.learners.calibration import ClassCalibration, ScoreCalibration
+from massart.learners.class_pool import ClassPool
 from massart.learners.multiclass import Binary, OneVsRest
 
 _DRAWS = 6  # rounds drawn by chance
@@ -124,6 +126,56 @@ def canonical_order(
     places, copy_keys = kernel.copy_keys(keys[by_key], copies[by_key])
     order = by_key[places[np.argsort(copy_keys, kind="stable")]]
     return order.astype(np.uint64), per_copy / per_copy.max()
+
+
+def fit_classes(
+    learner: ClassPool,
+    rows: Rows,
+    labels: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    passes: int,
+    seed: int,
+) -> ClassPool:
+    """Learn the rows once with `learner`, go on with a copy for the other passes; return what predicts, the copy.
+
+    Rounds, mistakes and certificate are those of the first pass, as in `fit_batch`.
+    """
+    order, weight = canonical_order(rows, labels, weight, seed)
+    if order.size > np.count_nonzero(weight):
+        learner.mark_unproved()
+    learner.learn_rows(rows, labels, weight, order)
+    again = learner.copy()
+    again.mark_unproved()
+    rng = np.random.default_rng(seed)
+    for _ in range(1, passes):
+        again.learn_rows(rows, labels, weight, rng.permutation(order))
+        again.mix_as(learner)  # only the first pass shows how good an expert is on rows that it has not seen
+    return again
+
+
+def new_calibration(learner: Binary | OneVsRest) -> ScoreCalibration | ClassCalibration:
+    """What makes probabilities of a learner's scores."""
+    return ClassCalibration() if isinstance(learner, OneVsRest) else ScoreCalibration()
+
+
+def calibrated(
+    rows: Rows,
+    weights: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    seed: int,
+) -> ScoreCalibration | ClassCalibration:
+    """A calibration of the scores of (1 or classes, columns + 1) weights on the rows that they were learned from."""
+    order, own = canonical_order(rows, labels, weight, seed)
+    taken = order[:_JUDGED].astype(np.int64)
+    scores = np.stack([rows.score(np.ascontiguousarray(one))[taken] for one in weights], axis=1)
+    if len(weights) == 1:
+        binary = ScoreCalibration()
+        binary.learn(scores.ravel(), (2 * labels[taken] - 1).astype(np.int8), own[taken])
+        return binary
+    several = ClassCalibration()
+    several.learn(scores, labels[taken], own[taken])
+    return several
 
 
 def fit_batch(

@@ -4,7 +4,7 @@ A bound on all mistakes is not one on the mistakes of a group, whose labels may 
 group has a pool of its own, taught its rows alone, and the answer to a row is drawn among the pool of everybody and
 those of its groups, with weights that follow their mistakes (kernels/learning/specialists.py). Every group, overlapping
 or not, then makes hardly more mistakes than its own pool would, and than the pool of everybody would make on it
-(Theorem 20 of docs/theory.md). Groups may join at any time.
+(Theorem 21 of docs/theory.md). Groups may join at any time.
 """
 
 from typing import Any, Self

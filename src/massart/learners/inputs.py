@@ -193,6 +193,19 @@ def check_classes(classes: Any, known: NDArray[Any] | None) -> NDArray[Any]:
     return classes if known is None else known
 
 
+def joined_classes(classes: Any, known: NDArray[Any] | None, y: NDArray[Any], *, is_open: bool) -> NDArray[Any]:
+    """All classes, sorted: those that are named, or known, and where they may join, those of the labels.
+
+    >>> joined_classes(None, np.array([1, 5]), np.array([3, 1]), is_open=True).tolist()
+    [1, 3, 5]
+    """
+    if classes is not None or not is_open:
+        return check_classes(classes, known)
+    new = np.unique(y)
+    joined = new if known is None else np.union1d(known, new)
+    return joined if known is None or joined.size > known.size else known
+
+
 def labels_present(y: NDArray[Any], weight: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The classes with rows of positive weight, and the number of each label among them.
 

@@ -94,10 +94,11 @@ class OneVsRest(Learner):
         weight: NDArray[np.float64] = NO_WEIGHT,
         order: NDArray[np.uint64] | None = None,
         average: Sequence[Any] | None = None,
+        scores_of: NDArray[np.float64] | None = None,
     ) -> NDArray[np.int64]:
         """Predict, then learn, rows in the given order, all or none: every member refuses the same rows.
 
-        Returns the predictions, numbers of classes.
+        Returns the predictions, numbers of classes; `scores_of` receives the scores, (rows, classes).
         """
         count = rows.count if order is None else order.size
         highest, answers = np.full(count, -np.inf), np.zeros(count, np.int64)
@@ -108,6 +109,8 @@ class OneVsRest(Learner):
             member.learn_rows(rows, y, weight, order, scores=scores, **own)
             answers[scores > highest] = k
             np.maximum(highest, scores, out=highest)
+            if scores_of is not None:
+                scores_of[:, k] = scores
         taken: Any = slice(None) if order is None else order.astype(np.int64)
         wrong = answers != labels[taken]
         self._t[_ROUNDS] += count

@@ -55,6 +55,11 @@ def export_model(model: str | os.PathLike[str], out: str | os.PathLike[str], to:
             f"{opened.path} has learned groups, each with weights of its own, for which {chosen} has no place: predict "
             "with massart"
         )
+    if not opened.is_linear:
+        raise InvalidParameterError(
+            f"{opened.path} holds several classes that were learned together, not one linear score each: only linear "
+            f"models are written as {chosen}; train with noise_rate and margin given, which keeps them linear"
+        )
     if chosen == "onnx":
         graph = _onnx_bytes(opened)
         with writing(out) as target:

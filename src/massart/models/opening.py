@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from massart.data.schema import Schema
 from massart.errors import ModelFileError
 from massart.kernels.states import check_arrays
+from massart.learners.calibration import ClassCalibration, ScoreCalibration
+from massart.learners.class_pool import ClassPool
 from massart.learners.drift import Drifting
 from massart.learners.groups import Grouped
 from massart.learners.halfspace import Halfspace
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from massart.learners.ranker import MonotoneRanker
 
 __all__ = [
+    "CLASSES",
     "LEARNERS",
     "NOTES",
     "UNFIT",
@@ -56,11 +59,18 @@ LEARNERS: Final[dict[str, type[Binary]]] = {
     "drifting": Drifting,
     "groups": Grouped,
 }
+CLASSES: Final = "classes"  # the learner of several classes together, which a classifier alone has
 # What building a model of a forged file may raise; a ModelFileError is a ValueError.
 UNFIT: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 NOTES: Final = ("reading", "training")  # what a classifier that learned from files knows of them, with a _ at the end
 _OWN: Final = "learner."  # begins the names of a classifier's own arrays
-_SPARSE: Final = ("weights", "variances")  # arrays that are folded in memory as in the file where that is of use
+_BATCH: Final = "batch."  # and those of what predicts after `fit`, if classes were learned together
+_SCORES: Final = "calibration."  # and those of the calibration of two classes
+_SPARSE: Final = (
+    "weights",
+    "variances",
+    "sums",
+)  # arrays that are folded in memory as in the file where that is of use
 _MOST_FEATURES: Final = 1 << 40
 _MOST_SEEN: Final = 1e66  # sum of the weights of all rows that can be counted, each at most 1e50
 _ROUNDING: Final = 1e-6  # relative, of sums of many numbers
@@ -120,11 +130,18 @@ class OpenedModel(Value):
             return None
         return Schema.from_dict(self.meta["reading"], width=self.meta["n_features_in"])
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether answers come from one score w.x + c, or one for each of several classes."""
+        return self.learner is not None and not isinstance(self.learner, ClassPool)
+
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """(1, or one for each of several classes; columns + 1), the constant last."""
+        """(1, or one for each of several classes; columns + 1), the constant last; none if it is not linear."""
         if self.learner is None:
             return np.zeros((0, 1))
+        if not self.is_linear:
+            return np.zeros((0, self.learner.n_features + 1))
         return np.asarray(self.arrays["batch_weights"] if "batch_weights" in self.arrays else self.learner.leaders())
 
     @property
@@ -245,8 +262,11 @@ def _learned(kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -
     if kind != "classifier" or "learner" not in meta:
         return (), None
     classes, width = _classes(meta, arrays), meta["n_features_in"]
-    own = {name.removeprefix(_OWN): array for name, array in arrays.items() if name.startswith(_OWN)}
+    own = _own(arrays, _OWN)
     learner: Any
+    if meta["learner"] == CLASSES:
+        learner = _class_pool(own, len(classes), width)
+        return classes, learner
     if len(classes) == 2:
         learner = learner_from(meta["learner"], own)
         members = [learner]
@@ -261,10 +281,26 @@ def _learned(kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -
     return classes, learner
 
 
+def _own(arrays: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """The arrays whose names begin so, without that."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _class_pool(arrays: dict[str, Any], classes: int, width: int) -> ClassPool:
+    """The learner of several classes together with these arrays, of so many classes and columns."""
+    with np.errstate(all="ignore"):
+        learner = ClassPool.from_arrays(arrays)
+    if (learner.n_classes, learner.n_features) != (classes, width):
+        raise ValueError(f"{classes} classes and {width} features are not the learner's")
+    return learner
+
+
 def _classes(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> tuple[Any, ...]:
     """The classes of a classifier; parts that are valid, but not of one classifier, are refused."""
     listed = meta["classes"] if "classes" in meta else arrays["classes"]
-    if not (isinstance(listed, list) or (isinstance(listed, np.ndarray) and listed.ndim == 1)) or len(listed) < 2:
+    if not (isinstance(listed, list) or (isinstance(listed, np.ndarray) and listed.ndim == 1)) or not len(listed):
+        raise ValueError("its classes are not a list")
+    if len(listed) < 2 and meta.get("learner") != CLASSES:
         raise ValueError("its classes are not a list of two or more")
     if isinstance(listed, list) and not all(isinstance(label, (str, bool, int, float)) for label in listed):
         raise ValueError("its classes are neither text nor numbers")
@@ -313,6 +349,13 @@ def _classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "Massa
         return model
     model._learner = model_learner
     model._batch_weights = arrays.get("batch_weights")
+    model._batch_learner, model._calibration = None, None
+    if meta.get("refitted", False):
+        model._batch_learner = _class_pool(_own(arrays, _BATCH), model_learner.n_classes, model_learner.n_features)
+    if meta.get("calibrated", False):
+        kind = ScoreCalibration if len(_classes(meta, arrays)) == 2 else ClassCalibration
+        model._calibration = kind.from_arrays(_own(arrays, _SCORES))
+    model._is_open = meta.get("open", False) is True
     model.classes_ = np.array(meta["classes"], dtype=object) if "classes" in meta else arrays["classes"]
     model.n_iter_, model.n_features_in_ = meta["n_iter"], meta["n_features_in"]
     model._labels_seen = _labels_seen(arrays["labels_seen"], len(model.classes_)) if "labels_seen" in arrays else None

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import ModelFileError
+from massart.learners.class_pool import ClassPool
 from massart.learners.halfspace import Halfspace
 from massart.learners.locking import Guarded, lock_of
 from massart.learners.multiclass import Binary, OneVsRest
 from massart.models.keys import write_key
 from massart.models.model_file import write_model
 from massart.models.opening import (
+    CLASSES,
     LEARNERS,
     NOTES,
     UNFIT,
@@ -126,13 +128,22 @@ def _from_classifier(model: "MassartClassifier") -> tuple[dict[str, Any], dict[s
     arrays = {f"learner.{name}": array for name, array in model._learner.arrays().items()}
     if model._batch_weights is not None:
         arrays["batch_weights"] = model._batch_weights
+    meta["refitted"] = model._batch_learner is not None
+    if model._batch_learner is not None:
+        arrays |= {f"batch.{name}": array for name, array in model._batch_learner.arrays().items()}
+    meta["calibrated"] = model._calibration is not None
+    if model._calibration is not None:
+        arrays |= {f"calibration.{name}": array for name, array in model._calibration.arrays().items()}
     classes = model.classes_
     if classes.dtype.hasobject:
         meta["classes"] = _plain(classes)
     else:
         arrays["classes"] = classes
     learner = model._learner.members[0] if isinstance(model._learner, OneVsRest) else model._learner
-    meta["learner"] = learner_meta(learner)[0]
+    if isinstance(learner, ClassPool):
+        meta["learner"], meta["open"] = CLASSES, model._is_open
+    else:
+        meta["learner"] = learner_meta(learner)[0]
     meta["n_iter"], meta["n_features_in"] = model.n_iter_, learner.n_features
     if model._labels_seen is not None:
         arrays["labels_seen"] = model._labels_seen

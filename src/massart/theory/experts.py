@@ -27,6 +27,7 @@ __all__ = [
     "forgetting_mistake_bound",
     "hedge_known_horizon_price",
     "hedge_price",
+    "log_loss_price",
     "pool_mistake_bound",
     "prod_default_price",
     "prod_price",
@@ -100,6 +101,18 @@ def prod_price(split: float) -> float:
     square = check_nonnegative("split", split)
     root = math.sqrt(1.0 + square)
     return 2.0 * root * math.log(2.0 * root - 1.0) + 0.8 * math.sqrt(square) + prod_default_price(square)
+
+
+def log_loss_price(experts: int, rounds: float) -> float:
+    """Theorem 22 of docs/theory.md: ln N + ln T, what a mixture by Bayes' rule loses beyond each of N forecasters.
+
+    The loss is -ln of the probability given to the label; after round t the mixture shares 1 / (t + 1) of all weight
+    equally, which is what ln T pays for.
+
+    >>> round(log_loss_price(experts=60, rounds=10_000), 2)
+    13.3
+    """
+    return math.log(check_experts(experts)) + math.log(max(1.0, check_rounds(rounds)))
 
 
 def pool_mistake_bound(

@@ -1,4 +1,4 @@
-"""Specialists and groups: what following several learners costs, in every group of rounds at once.  Theorem 20."""
+"""Specialists and groups: what following several learners costs, in every group of rounds at once.  Theorem 21."""
 
 import math
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ def group_prior(position: int) -> float:
 
 
 def specialist_price(squares: float, prior: float) -> float:
-    """Theorem 20(a) of docs/theory.md: how many more mistakes draws are expected to make than a specialist.
+    """Theorem 21(a) of docs/theory.md: how many more mistakes draws are expected to make than a specialist.
 
     min over lambda = 1/2, 1/4, ..., 2^-32 of L / lambda + lambda V,  L = ln(32 / prior), where V is the
     sum of (h - l)^2 over its rounds, at most their number. Below 3 sqrt(V L) + 4 L for V <= 2^60.
@@ -54,7 +54,7 @@ def group_mistake_bound(
     experts: int | None = None,
     position: int = 1,
 ) -> float:
-    """Theorem 20(b) of docs/theory.md: E[M_g] of a group whose labels are flipped at `noise_rate` at most.
+    """Theorem 21(b) of docs/theory.md: E[M_g] of a group whose labels are flipped at `noise_rate` at most.
 
     pool_mistake_bound(noise_rate, margin, n, grid, experts) + specialist_price(n, group_prior(position)) for
     a group of at most n rounds, the `position`-th to join. Others may have any noise at all.

@@ -8,7 +8,7 @@
     update       omega[i, j] *= 1 + lambda_j c (h - l_i), where h is the probability of a mistake before the draw, l_i
                  whether the specialist erred and c the weight of the row, at most 1.
 
-Theorem 20 of docs/theory.md is about exactly this. The idea of specialists is that of Freund, Schapire, Singer and
+Theorem 21 of docs/theory.md is about exactly this. The idea of specialists is that of Freund, Schapire, Singer and
 Warmuth (1997); many rates at once are from Koolen and van Erven (2015).
 """
 
