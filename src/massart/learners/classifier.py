@@ -409,8 +409,8 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         if is_open and (grouped or options.is_known or options.horizon is not None):
             raise InvalidDataError(
-                "classes must be passed on the first call to partial_fit if noise_rate and margin, horizon or groups are "
-                "given: name all labels that may ever occur, as in partial_fit(X, y, classes=[0, 1])"
+                "classes must be passed on the first call to partial_fit if noise_rate and margin, horizon or groups "
+                "are given: name all labels that may ever occur, as in partial_fit(X, y, classes=[0, 1])"
             )
         if class_weight.size == 2 and not is_open:
             make = make_grouped if grouped else make_learner
@@ -545,7 +545,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self._probabilities(rows)
         if self._calibration is None:
             raise InvalidDataError(
-                "this classifier has learned no probabilities, as one that was trained from files: partial_fit some rows"
+                "this classifier has learned no probabilities: partial_fit some rows"
             )
         scores = np.stack([rows.score(np.ascontiguousarray(own)) for own in self._weights()], axis=1)
         first = self._learner.members[0] if isinstance(self._learner, OneVsRest) else self._learner
