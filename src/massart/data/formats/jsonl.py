@@ -57,16 +57,16 @@ class JsonlFormat(Format):
         if not self.labelled:
             return schema
         names: dict[str, None] = {}
-        found: set[Any] = set()
+        found: list[Any] = []
         lines = 0
         for pairs in _head(source):
             fields = dict(pairs)
             names.update(dict.fromkeys(fields))
             label = schema.label or label_name(names)
             value = fields.get(label) if label is not None else None
-            found.add(value if isinstance(value, str | int | float) else None)
+            found.append(value if isinstance(value, str | int | float) else None)
             lines += 1
-            if lines >= _HEAD_LINES and len(found - {None}) > 1:
+            if lines >= _HEAD_LINES and len(set(found) - {None}) > 1:
                 break
         if schema.label is None:
             label = label_name(names)
@@ -156,14 +156,14 @@ class _Parser:
         data: list[float] = []
         indices: list[int] = []
         spaces: list[int] = []
-        indptr, y, weight, lines = [0], [], [], []
+        indptr, y, labels, weight, lines = [0], [], [], [], []
         errors = list(block.errors)
         for number, line in enumerate(block.text.tobytes().split(b"\n"), block.line + 1):
             if not line or line.isspace():
                 continue
             try:
                 pairs = parse_line(line.removesuffix(b"\r"))
-                sign, importance = self._label(pairs), self._weight(pairs)
+                (sign, label), importance = self._label(pairs), self._weight(pairs)
                 row = self._features.row(pairs, self._other)
             except (_Line, FeatureError) as wrong:
                 errors.append(RowError(self._where, number, *wrong.args))
@@ -173,6 +173,7 @@ class _Parser:
             spaces.extend(row.spaces[column] for column in row.values if row.spaces)
             indptr.append(len(data))
             y.append(sign)
+            labels.append(label)
             weight.append(importance)
             lines.append(number)
         weights = np.array(weight) if any(one != 1.0 for one in weight) else _NO_WEIGHT
@@ -189,17 +190,19 @@ class _Parser:
             np.array(spaces, np.uint8),
             schema.crossings,
             source=self._where,
+            labels=self._labels.names(labels) if self._labels.are_many else _NO_WEIGHT,
         )
 
-    def _label(self, pairs: Pairs) -> int:
+    def _label(self, pairs: Pairs) -> tuple[int, Any]:
+        """What the label means, and what it is."""
         value = next((value for name, value in pairs if name == self._schema.label), None)
         whole = isinstance(value, list | tuple)
         long = isinstance(value, str) and len(value) > _LONG
         sign = UNKNOWN if whole else self._labels.of_value(value) if long else self._sign(value)
         if sign in (-1, 1):
-            return sign
+            return sign, value
         if not self._labelled:
-            return 0
+            return 0, None
         words = "the label must be a number or a text" if whole else self._labels.message(value)
         raise _Line(self._schema.label or 0, words, None if sign == 0 else "..." if whole else as_text(value)[:_LONG])
 
