@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from massart.data.chunk import Chunk, Position, check_crossings, crossed_whole
-from massart.data.formats import detect_format, find_format
+from massart.data.formats import detect_format, find_format, refuse_decisions
 from massart.data.io.sources import Paths, Source, find_sources
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError
@@ -68,6 +68,8 @@ class Reader:
         self._current = 0
         check_crossings(schema.crossings)
         first = self.sources[0]
+        if labelled:
+            refuse_decisions(first)
         chosen = schema if schema.format != "auto" else schema.replace(format=detect_format(first))
         self._format = find_format(chosen.format)(workers, labelled, tags)
         if chosen.columns is None and (chosen.numbers or chosen.decimal) and chosen.format != "csv":
