@@ -138,39 +138,43 @@ class Labels:
 
 
 class ClassNumbers:
-    """The numbers of the classes of labels; with `grows`, a label that comes for the first time is a new class.
+    """The numbers of the classes of labels: their places in the order of numbers, or in alphabetical order.
 
-    >>> numbers = ClassNumbers(["1", "2", "3"], grows=True)
-    >>> numbers.of(np.array([2.0, np.nan, 7.0, 1.0, 5.0])).tolist(), numbers.names
-    ([1, -1, 3, 0, 4], ['1', '2', '3', '7', '5'])
+    With `grows`, a label that comes for the first time is a new class.
+
+    >>> numbers = ClassNumbers(["1", "2", "10"], grows=True)
+    >>> numbers.of(np.array([2.0, np.nan, 7.0, 1.0])).tolist(), numbers.names
+    ([1, -1, 2, 0], ['1', '2', '7', '10'])
     >>> ClassNumbers(["a", "b", "c"], grows=False).of(np.array(["c", None, "x"], object)).tolist()
     [2, -1, -1]
     """
 
     def __init__(self, names: Sequence[str], *, grows: bool) -> None:
-        self.names = list(names)
         self.grows = grows
-        self._numbers: dict[str, int] = {}
-        for name in names:
-            self._numbers[as_text(float(name)) if is_number(name) else name] = len(self._numbers)
+        self._are_numbers = all(map(is_number, names))
+        self._set({as_text(float(name)) if self._are_numbers else name for name in names})
+
+    def _set(self, names: set[str]) -> None:
+        self.names = sorted(names, key=float) if self._are_numbers else sorted(names)
+        self._numbers = {name: number for number, name in enumerate(self.names)}
 
     def of(self, labels: NDArray[Any]) -> NDArray[np.int64]:
-        """The number of each label's class, -1 for none; new classes are numbered as they come."""
+        """The number of each label's class, -1 for none, with the classes there are after these labels."""
         if labels.dtype == object:
-            return np.array([-1 if label is None else self._number(label) for label in labels.tolist()], np.int64)
-        _, firsts, places = np.unique(labels, return_index=True, return_inverse=True)
-        found = np.empty(firsts.size, np.int64)
-        for place in np.argsort(firsts, kind="stable").tolist():
-            value = float(labels[firsts[place]])
-            found[place] = -1 if value != value else self._number(as_text(value))  # noqa: PLR0124 - NaN
-        return found[places]
-
-    def _number(self, name: str) -> int:
-        number = self._numbers.get(name, -1)
-        if number < 0 and self.grows and len(self.names) < MOST_CLASSES:
-            number = self._numbers[name] = len(self.names)
-            self.names.append(name)
-        return number
+            texts: list[str | None] = labels.tolist()
+            different, places = list(dict.fromkeys(texts)), None
+        else:
+            values, places = np.unique(labels, return_inverse=True)
+            different = [None if value != value else as_text(value) for value in values.tolist()]  # noqa: PLR0124 - NaN
+        new = {name for name in different if name is not None} - self._numbers.keys()
+        if new and self.grows:
+            if len(self.names) + len(new) > MOST_CLASSES:
+                raise InvalidDataError(f"there are more than {MOST_CLASSES:,} different labels: are they classes?")
+            self._set({*self.names, *new})
+        numbers = {name: -1 if name is None else self._numbers.get(name, -1) for name in different}
+        if places is None:
+            return np.array([numbers[text] for text in texts], np.int64)
+        return np.array([numbers[name] for name in different], np.int64)[places]
 
 
 def with_labels(schema: Schema, found: Iterable[Any], where: str) -> Schema:
