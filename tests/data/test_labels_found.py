@@ -107,7 +107,9 @@ def test_quoted_labels_of_csv(tmp_path):
 
 def test_few_others_beside_two_are_errors(tmp_path):
     path = write(tmp_path, "csv", ["yes", "no"] * 50 + ["yess"])
-    with pytest.raises(InvalidDataError, match=r"have 3 different labels, some of them rare \('no', 'yes', 'yess'\).*`labels="):
+    with pytest.raises(
+        InvalidDataError, match=r"have 3 different labels, some of them rare \('no', 'yes', 'yess'\).*`labels="
+    ):
         read(path)
     for others, expected in ((4, None), (5, ("0", "1", "2"))):
         path = write(tmp_path, "csv", [0, 1] * 20 + [2] * others)

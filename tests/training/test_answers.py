@@ -53,7 +53,9 @@ def test_nothing_is_said_of_one_class():
 
 def test_extreme_scores_are_in_the_last_bins():
     answers = Answers()
-    answers.count_scores(np.array([True, False] * 3), np.array([np.finfo(float).max, -1e300, 5e-324, 0.0, -0.0, 1e-200]))
+    answers.count_scores(
+        np.array([True, False] * 3), np.array([np.finfo(float).max, -1e300, 5e-324, 0.0, -0.0, 1e-200])
+    )
     assert sum(map(sum, answers.bins)) == 6
     assert (answers.bins[1][-1], answers.bins[0][0]) == (1, 1)
 

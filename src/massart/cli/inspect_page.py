@@ -287,6 +287,9 @@ def _decisions(found: Mapping[str, Any]) -> list[Fact]:
 
 
 def _experts(found: Mapping[str, Any]) -> list[Fact]:
+    if "used" not in found:  # classes that were learned together have no one weight for each column
+        shares = "; ".join(f"{name} {share:.0%}" for name, share in found["experts"].items())
+        return [("columns", f"{found['columns']:,}"), ("expert weights", shares)]
     facts = [("columns", f"{found['columns']:,}, of which {found['used']:,} have a weight")]
     several = isinstance(found["intercept"], Mapping)
     pools = found["experts"] if several else {"": found["experts"]}

@@ -46,10 +46,12 @@ Quadratic = Annotated[
 ]
 Cubic = Annotated[list[str] | None, Option("--cubic", metavar="ABC", help="The same with three namespaces.")]
 Interactions = Annotated[
-    list[str] | None, Option("--interactions", metavar="AB|ABC", help="The same with two or three, as Vowpal Wabbit has it.")
+    list[str] | None,
+    Option("--interactions", metavar="AB|ABC", help="The same with two or three, as Vowpal Wabbit has it."),
 ]
 Data = Annotated[
-    list[str] | None, Option("--data", "-d", metavar="FILE", help="A file, as Vowpal Wabbit has it: as if named without -d.")
+    list[str] | None,
+    Option("--data", "-d", metavar="FILE", help="A file, as Vowpal Wabbit has it: as if named without -d."),
 ]
 Classes = Annotated[
     int | None, Option("--oaa", metavar="K", min=2, help="The labels are 1 to K, as Vowpal Wabbit has it.")

@@ -194,7 +194,9 @@ def check_class_pool(arrays: Mapping[str, NDArray[Any]], width: int, experts: in
         _check_ranges(name, arrays[name], ranges)
     _check_ranges("heat", arrays["heat"], {Heat.HEAT: _Range(1e-6, 1e6), Heat.SQUARES: _SIZE})
     for name in ("mixed", "trust", "sums", "centred_sums", "crossed_sums"):
-        _check_ranges(name, arrays[name].reshape(1, -1), {0: _Range(_TINY, 1.0) if name in ("mixed", "trust") else _SIZE})
+        _check_ranges(
+            name, arrays[name].reshape(1, -1), {0: _Range(_TINY, 1.0) if name in ("mixed", "trust") else _SIZE}
+        )
     if arrays["spreads"].size:
         _check_ranges("spreads", arrays["spreads"], {1: _SIZE})
     totals = arrays["totals"]

@@ -4,7 +4,6 @@ A wrong answer of one halfspace per class needs a wrong halfspace, so the bounds
 with which a class comes for the first time. What the answers lost beyond those of the halfspaces is measured.
 """
 
-from math import exp, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray

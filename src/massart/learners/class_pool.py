@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart import theory
-from massart.kernels.states import check_class_pool
 from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, read_only
 from massart.kernels.learning import class_mixture, mixture
 from massart.kernels.learning import class_pool as kernel
@@ -19,6 +18,7 @@ from massart.kernels.learning.class_pool import Class, Setting
 from massart.kernels.learning.row_blocks import Block, read_rows
 from massart.kernels.learning.simd import LANES
 from massart.kernels.learning.softmax import RAW_SUMS
+from massart.kernels.states import check_class_pool
 from massart.learners.base import Learner, check_columns
 from massart.learners.certificate import Certificate
 from massart.learners.class_certificate import certify_class_pool, lower_class_noise_rate
@@ -114,7 +114,11 @@ class ClassPool(Learner):
         d = check_columns(n_features)
         kind = kernel.CENTRED if 0 < d <= kernel.FEW else kernel.RAW if d > kernel.DENSE or d == 0 else kernel.UNDECIDED
         how = np.zeros(len(Setting))
-        how[[Setting.UNIT, Setting.BIAS, Setting.VOTING]] = options.normalize, options.constant, _VOTINGS[options.voting]
+        how[[Setting.UNIT, Setting.BIAS, Setting.VOTING]] = (
+            options.normalize,
+            options.constant,
+            _VOTINGS[options.voting],
+        )
         how[Setting.GAMMA] = MARGIN if options.margin is None else options.margin
         totals = np.zeros(len(mixture.Total))
         totals[[mixture.Total.PRIOR, mixture.Total.CHANCE]] = 0.5

@@ -60,7 +60,11 @@ NOTES: Final = ("reading", "training")  # what a classifier that learned from fi
 _OWN: Final = "learner."  # begins the names of a classifier's own arrays
 _BATCH: Final = "batch."  # and those of what predicts after `fit`, if classes were learned together
 _SCORES: Final = "calibration."  # and those of the calibration of two classes
-_SPARSE: Final = ("weights", "variances", "sums")  # arrays that are folded in memory as in the file where that is of use
+_SPARSE: Final = (
+    "weights",
+    "variances",
+    "sums",
+)  # arrays that are folded in memory as in the file where that is of use
 _MOST_FEATURES: Final = 1 << 40
 _ZIP: Final = b"PK\x03\x04"
 
@@ -117,6 +121,17 @@ class OpenedModel(Value):
         if "reading" not in self.meta:
             return None
         return Schema.from_dict(self.meta["reading"], width=self.meta["n_features_in"])
+
+    def class_pool(self, beginning: str) -> ClassPool | None:
+        """A further learner of several classes, whose arrays have names that begin so; None if there is none."""
+        own = {name.removeprefix(beginning): array for name, array in self.arrays.items() if name.startswith(beginning)}
+        return _class_pool(own, len(self.classes), self.meta["n_features_in"]) if own else None
+
+    @property
+    def calibration(self) -> ScoreCalibration | None:
+        """What makes probabilities of the scores of two classes, if it has learned that."""
+        own = {name.removeprefix(_SCORES): array for name, array in self.arrays.items() if name.startswith(_SCORES)}
+        return ScoreCalibration.from_arrays(own) if own else None
 
     @property
     def is_linear(self) -> bool:

@@ -117,4 +117,3 @@ class Answers(Record):
         if any(np.shape(part) != shape for part, shape in shapes):
             raise ModelFileError("the counts of answers in the checkpoint do not fit together")
         return found
-

@@ -60,6 +60,10 @@ def open_training(
         tags=predictions is not None,
         find_labels=begin is None,
     )
+    if reader.schema.is_many:
+        if as_scores:
+            raise InvalidParameterError("`scores` are those of two labels, and there are more: leave it out")
+        reader.with_width()
     holdout = None
     if isinstance(settings.holdout, str):
         holdout = Reader(find_sources([settings.holdout]), reader.schema, workers=workers, find_labels=False)

@@ -115,9 +115,7 @@ def _cut(block: Block, name: str, separator: np.uint8, longest: int) -> Generato
         )
 
 
-def parse_records(
-    text: NDArray[np.uint8], plan: Plan, schema: Schema, *, labelled: bool = True
-) -> Any:
+def parse_records(text: NDArray[np.uint8], plan: Plan, schema: Schema, *, labelled: bool = True) -> Any:
     """(CSR, spaces, y, labels, weight, lines, errors) of a text of whole records; lines count from 1 within it.
 
     `labels` are those of more than two classes, or empty.

@@ -96,7 +96,9 @@ class Heading(Value):
         labels = chunk.labels[part]
         if self.classes is not None:
             return [form(str(number + 1)) if number >= 0 else "" for number in self.classes.of(labels).tolist()]
-        every = {label: "" if label is None or label != label else form(as_text(label)) for label in set(labels.tolist())}  # noqa: PLR0124
+        every = {
+            label: "" if label is None or label != label else form(as_text(label)) for label in set(labels.tolist())
+        }
         return ["" if label != label else every[label] for label in labels.tolist()]  # noqa: PLR0124 - NaN is not itself
 
     def label_numbers(self, chunk: Chunk, part: slice) -> NDArray[np.float64]:

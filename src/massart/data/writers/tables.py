@@ -29,7 +29,9 @@ class ArrowRows:
         self._heading = heading
         whole = heading.are_whole and len(heading.labels) == 2  # of more than two classes, others may join
         kind = arrow.int64() if whole else arrow.float64() if heading.numeric else arrow.string()
-        self._label: Callable[[str], Any] = (lambda text: int(float(text))) if whole else float if heading.numeric else str
+        self._label: Callable[[str], Any] = (
+            (lambda text: int(float(text))) if whole else float if heading.numeric else str
+        )
         columns = [(LABEL, kind), *([(WEIGHT, arrow.float64())] if heading.weighted else [])]
         columns += [(name, arrow.float64()) for name in heading.feature_names()]
         self._schema = arrow.schema(columns)

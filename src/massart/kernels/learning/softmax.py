@@ -85,7 +85,7 @@ def soften(P: Floats, e: int, k: int) -> None:
 
 @njit(cache=True, error_model="numpy")
 def gradient(P: Floats, e: int, k: int, label: int, g: Floats) -> Any:
-    """g of row e, its squared norm, and the largest p (1 - p)."""
+    """G of row e, its squared norm, and the largest p (1 - p)."""
     square, curvature = 0.0, 0.0
     for c in range(k):
         g[c] = (1.0 if c == label else 0.0) - P[e, c]
@@ -164,7 +164,7 @@ def second_order_step(
 
 @njit(cache=True, error_model="numpy")
 def standardise(x: Floats, d: int, constant: float, weight: float, spreads: Floats, products: bool, z: Floats) -> None:
-    """z = (constant, columns less their mean in units of their deviation, products of these by pairs).
+    """Z = (constant, columns less their mean in units of their deviation, products of these by pairs).
 
     `spreads` has the mean and the sum of weighted squared differences of each column; `weight` is the sum of weights.
     The square of a column counts less its mean, 1.

@@ -33,7 +33,7 @@ def label_sign(value: float, labels: Floats) -> Any:
 
     If that one is NaN, there are more than two classes, and every number is a label: +1.
     """
-    if value == labels[2] or labels[2] != labels[2]:  # noqa: PLR0124
+    if value == labels[2] or labels[2] != labels[2]:
         return np.int8(1)
     return np.int8(-1) if value in (labels[0], labels[1]) else np.int8(0)
 
