@@ -1,4 +1,4 @@
-"""Which two labels a file has is found in its first rows, in every format."""
+"""Which labels a file has is found in its first rows, in every format."""
 
 import json
 import sys
@@ -68,11 +68,64 @@ def test_two_words(form, tmp_path):
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_more_than_two_are_refused_with_the_labels_and_the_option(form, tmp_path):
-    path = write(tmp_path, form, list(range(1, 11)))
-    words = r"the labels must be two, but its first rows have 10 \('1', '2', '3', .*'10'\): .* `labels=\('NEGATIVE', "
-    with pytest.raises(InvalidDataError, match=words):
+def test_more_than_two_are_classes(form, tmp_path):
+    labels = [*range(1, 11), 3, 12]
+    reader = read(write(tmp_path, form, labels))
+    assert reader.schema.labels == tuple(map(str, (*range(1, 11), 12)))
+    assert reader.schema.new_labels
+    assert signs(reader) == labels
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "arrow"])
+def test_words_are_classes(form, tmp_path):
+    labels = ["spam", "ham", 'so "called"' if form == "jsonl" else "eggs", "ham"]
+    reader = read(write(tmp_path, form, labels))
+    assert (reader.schema.labels, signs(reader)) == (tuple(sorted(set(labels))), labels)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_rows_without_a_label_have_none(form, tmp_path):
+    path = write(tmp_path, form, [1, 2, 3] * 4)
+    reader = Reader([Source(path)], read(path).schema, labelled=False)
+    (chunk,) = reader
+    assert chunk.labels.tolist() == [1, 2, 3] * 4
+    if form in ("svmlight", "vw"):
+        path.write_text(path.read_text() + ("1:2\n" if form == "svmlight" else "| a\n'tag | a\n"))
+        (chunk,) = Reader([Source(path)], reader.schema, labelled=False)
+        assert np.isnan(chunk.labels[12:]).all()
+        assert chunk.y[12:].tolist() == [0] * (chunk.y.size - 12)
+        assert chunk.y.size > 12
+
+
+def test_quoted_labels_of_csv(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'y,a\r\n"so ""called""",1\r\n"a, b",2\r\nc,3\r\n')
+    assert signs(read(path)) == ['so "called"', "a, b", "c"]
+    path.write_bytes(b"a,y\r\n1,5\r\n2,6\r\n3,7\r\n")  # the label is the last field of a line
+    assert signs(read(path)) == [5, 6, 7]
+
+
+def test_few_others_beside_two_are_errors(tmp_path):
+    path = write(tmp_path, "csv", ["yes", "no"] * 50 + ["yess"])
+    with pytest.raises(
+        InvalidDataError, match=r"have 3 different labels, some of them rare \('no', 'yes', 'yess'\).*`labels="
+    ):
         read(path)
+    for others, expected in ((4, None), (5, ("0", "1", "2"))):
+        path = write(tmp_path, "csv", [0, 1] * 20 + [2] * others)
+        assert read(path, strict=False).schema.labels == expected
+    assert read(write(tmp_path, "csv", [-1, 1] * 20 + [2] * 40), strict=False).schema.labels is None
+
+
+def test_measurements_are_no_classes(tmp_path):
+    path = write(tmp_path, "csv", [i / 8 for i in range(40)])
+    with pytest.raises(InvalidDataError, match="40 different labels, which look like measurements"):
+        read(path)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_two_of_many_may_be_asked_for(form, tmp_path):
+    path = write(tmp_path, form, list(range(1, 11)))
     reader = read(path, labels=("3", "7"), strict=False)
     (chunk,) = reader
     assert chunk.y.tolist() == [-1, 1]

@@ -390,3 +390,21 @@ def test_columns_of_numbers_keep_their_names_beside_hashed_text(tmp_path, suffix
     ours = [chunk.X.toarray() for chunk in read(out, bits=18, label=None if suffix == ".vw" else "label")]
     theirs = [chunk.X.toarray() for chunk in read(tmp_path / "clicks.csv", label="click", bits=18)]
     np.testing.assert_array_equal(np.vstack(ours), np.vstack(theirs))
+
+
+@pytest.mark.parametrize("name", ["a.svm", "a.vw", "a.csv", "a.jsonl", "a.parquet", "a.arrow", "a.npy"])
+@pytest.mark.parametrize("words", [["3", "1", "7.5"], ["spam", "so, so", 'a "b"']])
+def test_more_than_two_labels_stay_what_they_were(tmp_path, name, words):
+    source = tmp_path / "given.jsonl"
+    given = [words[k % 3] for k in range(30)] + [words[0][:1] + "9"]
+    with source.open("w") as file:
+        for k, label in enumerate(given):
+            file.write(json.dumps({"label": label, "1": k + 1.0}) + "\n")
+    convert_rows([source], tmp_path / name, Schema(bits=4))
+    found = labels(read(tmp_path / name)).tolist()
+    if words[0] == "3":
+        assert found == [float(label) for label in given]
+    elif name.endswith(("svm", "vw", "npy")):  # by their places in the alphabet
+        assert found == [1.0 + sorted(set(given)).index(label) for label in given]
+    else:
+        assert found == given

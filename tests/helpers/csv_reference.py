@@ -130,7 +130,8 @@ def compiled(text, kinds=KINDS, *, separator=b",", bits=None, labels=None, label
     lines, room = text.count(b"\n"), len(text) // 2
     ints, floats = (lambda n, kind: np.full(n, 77, kind)), (lambda n: np.full(n, np.nan))
     spaces = ints(room, np.uint8)
-    out = ints(lines, np.int8), floats(lines), ints(lines, np.int64), ints(lines + 1, np.uint32)
+    places = ints((lines, 2), np.int64)
+    out = ints(lines, np.int8), places, floats(lines), ints(lines, np.int64), ints(lines + 1, np.uint32)
     out += floats(room), ints(room, np.uint32), spaces, ints((lines, 5), np.int64)
     numbers, names = (-1.0, 0.0, 1.0), (array(b""), array(b""))
     if labels is not None and all(FINITE.fullmatch(one) for one in labels):
@@ -140,7 +141,7 @@ def compiled(text, kinds=KINDS, *, separator=b",", bits=None, labels=None, label
     mask = np.uint32(0 if bits is None else 2**bits - 1)
     how = mask, numbers, names, labelled
     rows, entries, flawed = parse_csv(array(text), np.uint8(ord(separator)), (kinds, targets, slots), how, out)
-    y, weight, line, indptr, data, indices, _, flaws = out
+    y, _, weight, line, indptr, data, indices, _, flaws = out
     assert indptr[rows] == entries
     found = []
     for r in range(rows):

@@ -69,7 +69,7 @@ def expected(given: Input) -> dict[str, object]:
 def compiled(given: Input, text: np.ndarray) -> dict[str, object]:
     """What the kernels read, in the same words."""
     reading = _reading(given)
-    y, weight, lines, rows, spaces, tags, flaws = parse_codes(
+    y, _, weight, lines, rows, spaces, tags, flaws = parse_codes(
         text, reading, tags=given.format == "vw", labelled=given.labelled
     )
     data, indices, indptr = rows

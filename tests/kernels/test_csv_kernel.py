@@ -145,12 +145,12 @@ def test_records_that_are_too_long_are_cut_out():
 
 def test_spaces_go_with_their_entries():
     kinds, targets = np.array([NUMBER, CATEGORY, NUMBER], np.uint8), np.array([5, 9, 5], np.uint32)
-    out = np.empty(2, np.int8), np.empty(0), np.empty(2, np.int64), np.empty(3, np.uint32)
+    out = np.empty(2, np.int8), np.empty((0, 2), np.int64), np.empty(0), np.empty(2, np.int64), np.empty(3, np.uint32)
     out += np.empty(8), np.empty(8, np.uint32), np.empty(8, np.uint8), np.empty((2, 5), np.int64)
     names = (array(b""), array(b""))
     how = np.uint32(2**18 - 1), (-1.0, 0.0, 1.0), names, True
     parse_csv(array(b"1,x,2\n0,y,3\n"), np.uint8(44), (kinds, targets, array(b"abc")), how, out)
-    assert out[3].tolist() == [0, 2, 4]
-    assert out[4][:4].tolist() == [3.0, 1.0, 1.0, 3.0]
-    assert out[5][:4].tolist() == [5, name_hash("x", 9) % 2**18, name_hash("y", 9) % 2**18, 5]
-    assert out[6][:4].tobytes() == b"abbc"
+    assert out[4].tolist() == [0, 2, 4]
+    assert out[5][:4].tolist() == [3.0, 1.0, 1.0, 3.0]
+    assert out[6][:4].tolist() == [5, name_hash("x", 9) % 2**18, name_hash("y", 9) % 2**18, 5]
+    assert out[7][:4].tobytes() == b"abbc"

@@ -29,6 +29,7 @@ _FLAGS: Mapping[str, str] = {  # of the parameters that messages name, where the
     "log_format": "--format",
     "model": "-f",
     "numbers": "--number",
+    "probabilities": "--proba",
     "weighted": "--importances",
     **{
         name: f"--{name.replace('_', '-')}"

@@ -33,6 +33,8 @@ COMMANDS = (
     "warmup",
 )
 
+_LIKE_VW = ("train",)  # commands that take its options where these mean the same
+
 
 def command_named(name: str) -> Callable[..., None]:
     """The function of a command."""
@@ -76,10 +78,21 @@ def call(words: Sequence[str]) -> None:
         options = understood(command, words[1:])
         if options is not None:
             return with_log(command)(**options)
+        if words[0] in _LIKE_VW:
+            _refuse_flags(words[0], words[1:])
     from massart.cli.app import app
 
     app()
     return None
+
+
+def _refuse_flags(name: str, words: Sequence[str]) -> None:
+    """End if an option is one of Vowpal Wabbit's that has no meaning here: Typer would only say that there is none."""
+    from massart.cli._command import reporting
+    from massart.cli.reading_options import refuse_flags
+
+    with reporting(f"massart {name}"):
+        refuse_flags(words)
 
 
 def _flushed(code: str | int | None) -> str | int | None:

@@ -22,6 +22,9 @@ def predict(
         ),
     ] = None,
     scores: Annotated[bool, Option("--scores", help="Write w.x + c instead of labels.")] = False,
+    proba: Annotated[
+        bool, Option("--proba", help="Write the probability of each label, as label:probability, instead of labels.")
+    ] = False,
     out: Annotated[
         Path | None, Option("--out", "-o", metavar="OUT", help="Write here instead of to standard output.")
     ] = None,
@@ -41,7 +44,7 @@ def predict(
     printf '1 1:1 2:0.5\n-1 1:-1\n' | massart predict model.massart - --scores
     """
     with reporting(_NAME):
-        _predict(model, data, out, data_format, scores=scores, strict=strict, threads=threads, quiet=quiet)
+        _predict(model, data, out, data_format, scores=scores, proba=proba, strict=strict, threads=threads, quiet=quiet)
 
 
 def _predict(
@@ -51,6 +54,7 @@ def _predict(
     data_format: str | None,
     *,
     scores: bool,
+    proba: bool,
     strict: bool,
     threads: int,
     quiet: bool,
@@ -70,6 +74,7 @@ def _predict(
             data,
             Outlet(sys.stdout) if out is None else out,
             scores=scores,
+            probabilities=proba,
             data_format=data_format,
             strict=strict,
             workers=threads,

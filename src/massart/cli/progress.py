@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from massart.cli._command import with_flags
+from massart.cli._command import escaped, with_flags
 from massart.cli.process import Outlet
 from massart.data.chunk import RowError
 from massart.errors import InvalidParameterError
@@ -27,6 +27,7 @@ HEADER = (
     "loss     last          counter         weight          label        predict features"
 )
 _SHOWN = 10  # row errors that are shown one by one
+_WIDE = 14  # characters of a label
 
 
 class Pace(NamedTuple):
@@ -92,7 +93,7 @@ class Messages(Callbacks):
 
 
 class ProgressTable(Messages):
-    """The lines of Vowpal Wabbit; labels and predictions are -1 and +1, and the constant counts as a feature."""
+    """The lines of Vowpal Wabbit; two labels are shown as -1 and +1, and the constant counts as a feature."""
 
     def __init__(self, out: Outlet, name: str, pace: Pace) -> None:
         super().__init__(out, name)
@@ -118,7 +119,7 @@ class ProgressTable(Messages):
         progress = self._training.progress
         if progress.weight < self._due:
             return
-        own = step.weight if step.weight.size else np.ones(step.scores.size)
+        own = step.weight if step.weight.size else np.ones(step.size)
         weights, wrongs = np.cumsum(own), np.cumsum(own * step.wrong)
         weights += progress.weight - weights[-1]
         wrongs += progress.wrong - wrongs[-1]
@@ -138,11 +139,11 @@ class ProgressTable(Messages):
         assert self._training is not None  # noqa: S101  it has begun
         weight, wrong = sums
         recent = sums.error_since(self._last) or 0.0
-        counter = self._training.progress.rounds - step.scores.size + place + 1
-        predicted = 1 if step.scores[place] >= 0.0 else -1
-        label = predicted * (-1 if step.wrong[place] else 1)
+        counter = self._training.progress.rounds - step.size + place + 1
+        shown = ("-1.0000", "1.0000") if len(step.names) == 2 else [escaped(name)[:_WIDE] for name in step.names]
+        label, predicted = (shown[int(number)] for number in (step.classes[place], step.answers[place]))
         return (
-            f"{wrong / weight:<8.6f} {recent:<8.6f} {counter:>12} {weight:>14.1f} {label:>14.4f} {predicted:>14.4f} "
+            f"{wrong / weight:<8.6f} {recent:<8.6f} {counter:>12} {weight:>14.1f} {label:>14} {predicted:>14} "
             f"{step.features(place) + 1:>8}"
         )
 

@@ -15,8 +15,9 @@ Label = Annotated[
 Labels = Annotated[
     str | None,
     Option(
-        metavar="NEG,POS",
-        help="The two labels, the negative one first.  \\[default: -1 or 0, and 1; or the two in the first rows]",
+        metavar="A,B,...",
+        help="The labels: two, the negative one first, or all of several.  \\[default: -1 or 0, and 1; or those in the "
+        "first rows]",
         show_default=False,
     ),
 ]
@@ -52,6 +53,51 @@ Quadratic = Annotated[
     Option("--quadratic", "-q", metavar="AB", help="Multiply the features of namespaces A... and B..."),
 ]
 Cubic = Annotated[list[str] | None, Option("--cubic", metavar="ABC", help="The same with three namespaces.")]
+Interactions = Annotated[
+    list[str] | None,
+    Option("--interactions", metavar="AB|ABC", help="The same with two or three, as Vowpal Wabbit has it."),
+]
+Data = Annotated[
+    list[str] | None,
+    Option("--data", "-d", metavar="FILE", help="A file, as Vowpal Wabbit has it: as if named without -d."),
+]
+Classes = Annotated[
+    int | None, Option("--oaa", metavar="K", min=2, help="The labels are 1 to K, as Vowpal Wabbit has it.")
+]
+# Flags of Vowpal Wabbit that mean nothing here, and what to do instead.
+REFUSED = {
+    "-l": "there is no learning rate to set: experts at several paces learn side by side",
+    "--learning_rate": "there is no learning rate to set: experts at several paces learn side by side",
+    "--power_t": "there is no learning rate to set: experts at several paces learn side by side",
+    "--initial_t": "there is no learning rate to set: experts at several paces learn side by side",
+    "--loss_function": "there is no loss to choose: what is bounded is the number of mistakes",
+    "--ngram": "n-grams are not made here: write them into the rows as features",
+    "--skips": "n-grams are not made here: write them into the rows as features",
+    "--l1": "there is no regularisation to set",
+    "--l2": "there is no regularisation to set",
+    "-c": "there is no cache: rows are parsed as they are read, in every pass",
+    "--cache_file": "there is no cache: rows are parsed as they are read, in every pass",
+    "-t": "`massart predict MODEL DATA` predicts without learning",
+    "--testonly": "`massart predict MODEL DATA` predicts without learning",
+    "--csoaa": "costs of classes are not learned: give each row its label, with --oaa K",
+    "--cb": "`massart bandit LOG -f MODEL` learns from logs of decisions",
+    "--cb_adf": "`massart bandit LOG -f MODEL` learns from logs of decisions",
+    "--cb_explore": "`massart bandit LOG -f MODEL` learns from logs of decisions",
+    "--cb_explore_adf": "`massart bandit LOG -f MODEL` learns from logs of decisions",
+}
+
+
+def refuse_flags(words: Sequence[str]) -> None:
+    """Raise if a flag is one of Vowpal Wabbit's that has no meaning here.
+
+    >>> refuse_flags(["a.vw", "--ngram=2"])
+    Traceback (most recent call last):
+    massart.errors.InvalidParameterError: --ngram is an option of Vowpal Wabbit; n-grams are not made here: ...
+    """
+    for word in words:
+        flag = word.partition("=")[0]
+        if flag in REFUSED:
+            raise InvalidParameterError(f"{flag} is an option of Vowpal Wabbit; {REFUSED[flag]}")
 
 
 def asked_reading(
@@ -62,8 +108,10 @@ def asked_reading(
     number: Sequence[str] | None,
     quadratic: Sequence[str] | None,
     cubic: Sequence[str] | None,
+    interactions: Sequence[str] | None = None,
     decimal: str | None = None,
     groups: Sequence[str] | None = None,
+    classes: int | None = None,
     **rest: Any,
 ) -> dict[str, Any]:
     """The fields of a `Schema` from what was typed.
@@ -73,24 +121,32 @@ def asked_reading(
     """
     return {
         "format": data_format,
-        "labels": _two(labels),
+        "labels": _labels(labels, classes),
         "ignore": _names(ignore),
         "categorical": _names(categorical),
         "numbers": _names(number),
         "groups": _names(groups),
         "decimal": None if decimal == "." else decimal,
-        "crossings": (*_crossings(quadratic, 2, "-q"), *_crossings(cubic, 3, "--cubic")),
+        "crossings": (
+            *_crossings(quadratic, 2, "-q"),
+            *_crossings(cubic, 3, "--cubic"),
+            *(one for named in interactions or () for one in _crossings([named], len(named), "--interactions")),
+        ),
         **rest,
     }
 
 
-def _two(labels: str | None) -> tuple[str, str] | None:
+def _labels(labels: str | None, classes: int | None) -> tuple[str, ...] | None:
+    if labels is not None and classes is not None:
+        raise InvalidParameterError("--labels and --oaa both name the labels: give one of them")
     if labels is None:
-        return None
+        return None if classes is None else tuple(str(number + 1) for number in range(classes))
     found = [label.strip() for label in labels.split(",")]
-    if len(found) != 2 or not all(found):
-        raise InvalidParameterError(f"--labels {labels}: give two, the negative one first, as in --labels no,yes")
-    return found[0], found[1]
+    if len(found) < 2 or not all(found):
+        raise InvalidParameterError(
+            f"--labels {labels}: give two, the negative one first, as in --labels no,yes, or all of several"
+        )
+    return tuple(found)
 
 
 def _names(given: Sequence[str] | None) -> tuple[str, ...]:

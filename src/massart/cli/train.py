@@ -53,6 +53,9 @@ def train(
     features: options.Features = None,
     quadratic: options.Quadratic = None,
     cubic: options.Cubic = None,
+    interactions: options.Interactions = None,
+    file: options.Data = None,
+    classes: options.Classes = None,
     holdout: Annotated[
         str | None,
         Option(
@@ -138,7 +141,7 @@ def train(
     asked = {"noise_rate": noise_rate, "margin": margin, "horizon": horizon, "update": update, "seed": seed}
     with Stop() as stop, reporting(_NAME, stop, "stopped before anything was learned"):
         plan = _Plan(
-            data=_data(data),
+            data=_data([*(data or ()), *(file or ())]),
             schema=options.asked_reading(
                 data_format,
                 labels,
@@ -147,6 +150,8 @@ def train(
                 number,
                 quadratic,
                 cubic,
+                interactions,
+                classes=classes,
                 label=label,
                 weight=weight,
                 decimal=decimal,

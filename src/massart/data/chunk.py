@@ -20,6 +20,7 @@ __all__ = ["Chunk", "Position", "RowError", "check_crossings", "crossed", "cross
 
 _NO_SPACES = np.empty(0, np.uint8)
 _NO_GROUPS = np.empty((0, 0), object)
+_NO_LABELS = np.empty(0)
 _BUFFER = 1 << 16  # features: small enough to stay in the processor's cache
 _LARGEST = 1 << 24  # features of one row
 
@@ -43,7 +44,7 @@ class Chunk(Value):
 
     rows: Any  # CSR: (data float64, indices uint32, indptr uint32); dense: (n, width) float64 or float32, C-ordered
     width: int  # columns; where they are counted and their number is not known, one more than the largest here
-    y: NDArray[np.int8]  # (n,) -1 or +1; 0 for a row without a label
+    y: NDArray[np.int8]  # (n,) -1 or +1; 0 for a row without a label. Of more than two classes: 1 for one with a label
     weight: NDArray[np.float64]  # (n,) importances, or empty: all 1
     end: Position  # where the rows after these begin
     lines: NDArray[np.int64]  # (n,) the line of each row, from 1
@@ -53,6 +54,7 @@ class Chunk(Value):
     tags: tuple[str, ...] | None = None  # (n,) names of the rows, where the format has them and they are wanted
     source: str = "input"  # the file's name, for messages
     groups: NDArray[Any] = _NO_GROUPS  # (n, columns of groups) what they hold, None where it is missing; or empty
+    labels: NDArray[Any] = _NO_LABELS  # of more than two classes: (n,) numbers or texts; NaN or None without a label
 
     def __len__(self) -> int:
         return int(self.y.size)
@@ -155,6 +157,7 @@ def _joined(parts: list[Chunk]) -> Chunk:
         y=np.concatenate([part.y for part in parts]),
         weight=np.concatenate([part.weight for part in parts]),
         lines=np.concatenate([part.lines for part in parts]),
+        labels=np.concatenate([part.labels for part in parts]),
         tags=None if last.tags is None else tuple(tag for part in parts for tag in part.tags or ()),
         groups=np.concatenate([part.groups for part in parts]),
     )
@@ -169,6 +172,7 @@ def _part(chunk: Chunk, first: int, done: int, buffer: Any) -> Chunk:
         y=chunk.y[first:last],
         weight=chunk.weight[first:last],
         lines=chunk.lines[first:last],
+        labels=chunk.labels[first:last],
         errors=(),
         spaces=chunk.spaces[:0],
         crossings=(),

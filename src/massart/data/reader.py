@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from massart.data.chunk import Chunk, Position, check_crossings, crossed_whole
-from massart.data.formats import detect_format, find_format
+from massart.data.formats import detect_format, find_format, refuse_decisions
 from massart.data.io.sources import Paths, Source, find_sources
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError
@@ -24,7 +24,7 @@ def read(paths: Paths, *, workers: int = 2, labelled: bool = True, strict: bool 
     `options` are the fields of `Schema`: format, label, labels, bits, features, crossings and so on; what is not given
     is found out from the files. Every chunk has the same columns: where svmlight does not say how many there are,
     the files are read once more for that. With `strict`, a malformed row is an error; otherwise it is left out and
-    listed in `chunk.errors`.
+    listed in `chunk.errors`. `chunk.y` is -1 and +1 or, where there are more than two labels, the labels themselves.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".svm") as file:
@@ -37,6 +37,11 @@ def read(paths: Paths, *, workers: int = 2, labelled: bool = True, strict: bool 
         find_sources(paths), Schema(**options), workers=workers, labelled=labelled, strict=strict, cross=True
     )
     return reader.with_width()
+
+
+def _with_labels(chunk: Chunk) -> Chunk:
+    """A chunk of more than two classes whose y are the labels themselves."""
+    return chunk.replace(y=chunk.labels)
 
 
 class Reader:
@@ -63,6 +68,8 @@ class Reader:
         self._current = 0
         check_crossings(schema.crossings)
         first = self.sources[0]
+        if labelled:
+            refuse_decisions(first)
         chosen = schema if schema.format != "auto" else schema.replace(format=detect_format(first))
         self._format = find_format(chosen.format)(workers, labelled, tags)
         if chosen.columns is None and (chosen.numbers or chosen.decimal) and chosen.format != "csv":
@@ -85,7 +92,8 @@ class Reader:
             for chunk in self._format.chunks(self.sources[number], self.schema, begin):
                 if self._strict and chunk.errors:
                     raise InvalidDataError(str(chunk.errors[0]))
-                yield from self._crossed(chunk, begin) if self._cross and chunk.crossings else (chunk,)
+                parts = self._crossed(chunk, begin) if self._cross and chunk.crossings else (chunk,)
+                yield from (_with_labels(part) for part in parts) if self._cross and self.schema.is_many else parts
                 begin = chunk.end
 
     def _crossed(self, chunk: Chunk, begin: Position) -> Iterator[Chunk]:

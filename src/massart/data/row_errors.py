@@ -31,6 +31,7 @@ SMALLEST_IN_LOG: Final = 1e-30  # propensity, or weight
 _UNPACKED: Final = 1 << 30  # bytes that any file may unpack to at once, and
 _TIMES: Final = 16  # as many times its size
 _SHOWN: Final = 24  # bytes of a line that a message shows
+_LISTED: Final = 12  # labels that a message lists
 
 _SENTENCES: Final = {
     codes.NUL: "a NUL byte; is this a text file, and is it UTF-8?",
@@ -100,8 +101,11 @@ def sentence(code: int, found: bytes, schema: Schema) -> str:
     return _SENTENCES[code].format(found=shown)
 
 
-def label_error(shown: str, labels: tuple[str, str] | None) -> str:
-    """A label that is neither of the two."""
+def label_error(shown: str, labels: tuple[str, ...] | None) -> str:
+    """A label that is neither of the two, or none of several."""
+    if labels is not None and len(labels) > 2:
+        few = ", ".join(map(repr, labels[:_LISTED])) + (", ..." if len(labels) > _LISTED else "")
+        return f"label {shown} is not one of {len(labels):,}: {few}; name all of them with `labels`"
     may = "-1 or 0, and 1" if labels is None else " or ".join(map(repr, labels))
     return f"label {shown} is not one of two: it may be {may}; name others with `labels=('NEGATIVE', 'POSITIVE')`"
 

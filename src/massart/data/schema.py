@@ -7,13 +7,14 @@ from typing import Any, Final
 from massart.errors import InvalidParameterError
 from massart.values import Value
 
-__all__ = ["BITS", "FORMATS", "MOST_BITS", "MOST_COLUMNS", "MOST_FEATURES", "TEXTS", "Schema"]
+__all__ = ["BITS", "FORMATS", "MOST_BITS", "MOST_CLASSES", "MOST_COLUMNS", "MOST_FEATURES", "TEXTS", "Schema"]
 
 TEXTS = ("svmlight", "vw", "csv", "jsonl")  # formats whose positions count bytes
 FORMATS = (*TEXTS, "parquet", "arrow", "npy")
 BITS = 18  # as many as Vowpal Wabbit takes by default
 MOST_BITS = 30
 MOST_FEATURES = 1 << 25  # columns that are counted rather than hashed
+MOST_CLASSES: Final = 1 << 16
 MOST_COLUMNS: Final = 1 << 20  # of a table, the elements of lists included
 _LONGEST = 60  # characters of a value in a message
 
@@ -29,7 +30,8 @@ class Schema(Value):
 
     format: str = "auto"  # or one of FORMATS
     label: str | None = None  # the label's column: its name, or its number from 1; tables only
-    labels: tuple[str, str] | None = None  # what means -1 and what means +1; None: -1 or 0, and 1
+    labels: tuple[str, ...] | None = None  # what means -1 and what means +1, or all classes; None: -1 or 0, and 1
+    new_labels: bool = False  # whether other labels than these are classes, too: only where there are more than two
     weight: str | None = None  # the column of importances; tables only
     ignore: tuple[str, ...] = ()  # columns to leave out
     categorical: tuple[str, ...] = ()  # columns whose numbers are names
@@ -50,8 +52,14 @@ class Schema(Value):
             raise InvalidParameterError(f"`bits={self.bits}`: give a whole number from 1 to {MOST_BITS}")
         if self.features is not None and not 1 <= self.features <= MOST_FEATURES:
             raise InvalidParameterError(f"`features={self.features}`: give 1 to {MOST_FEATURES:,}, or hash with `bits`")
-        if self.labels is not None and (len(self.labels) != 2 or self.labels[0] == self.labels[1]):
-            raise InvalidParameterError(f"`labels={self.labels}`: give two different labels, the negative one first")
+        if self.labels is not None and (len(self.labels) < 2 or len(set(self.labels)) < len(self.labels)):
+            raise InvalidParameterError(
+                f"`labels={_shown(self.labels)}`: give two different labels, the negative one first, or all of several"
+            )
+        if self.new_labels and not self.is_many:
+            raise InvalidParameterError("`new_labels=True`: classes can only join where there are more than two")
+        if self.labels is not None and len(self.labels) > MOST_CLASSES:
+            raise InvalidParameterError(f"`labels` are {len(self.labels):,}: there can be {MOST_CLASSES:,} classes")
         if self.decimal not in (None, ".", ","):
             raise InvalidParameterError(f"`decimal={self.decimal!r}`: choose . or ,")
         if len(set(self.groups)) < len(self.groups):
@@ -59,6 +67,11 @@ class Schema(Value):
         both = [name for name in self.numbers if name in self.categorical]
         if both:
             raise InvalidParameterError(f"column {both[0]!r} cannot be in both `numbers` and `categorical`: choose one")
+
+    @property
+    def is_many(self) -> bool:
+        """Whether there are more than two classes."""
+        return self.labels is not None and len(self.labels) > 2
 
     @property
     def width(self) -> int | None:
@@ -71,7 +84,10 @@ class Schema(Value):
         >>> Schema.from_dict(Schema(labels=("no", "yes")).as_dict()) == Schema(labels=("no", "yes"))
         True
         """
-        return {name: value for name, value in self.asdict().items() if value not in (None, ())}
+        given = {name: value for name, value in self.asdict().items() if value not in (None, ())}
+        if not self.new_labels:
+            del given["new_labels"]
+        return given
 
     @classmethod
     def from_dict(cls, given: Any, *, width: int | None = None) -> "Schema":
@@ -135,7 +151,8 @@ _CROSSING: Final = re.compile(r"[!-{}~]{2,3}")
 _TYPES: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "format": (_is_text, "a text"),
     "label": (_is_text, "a text"),
-    "labels": (lambda value: _are_texts(value) and len(value) == 2, "two texts"),
+    "labels": (lambda value: _are_texts(value) and len(value) >= 2, "two texts or more"),
+    "new_labels": (lambda value: isinstance(value, bool), "true or false"),
     "weight": (_is_text, "a text"),
     "ignore": (_are_texts, "a list of texts"),
     "categorical": (_are_texts, "a list of texts"),

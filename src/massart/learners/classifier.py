@@ -544,9 +544,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self._learner, ClassPool):
             return self._probabilities(rows)
         if self._calibration is None:
-            raise InvalidDataError(
-                "this classifier has learned no probabilities: partial_fit some rows"
-            )
+            raise InvalidDataError("this classifier has learned no probabilities: partial_fit some rows")
         scores = np.stack([rows.score(np.ascontiguousarray(own)) for own in self._weights()], axis=1)
         first = self._learner.members[0] if isinstance(self._learner, OneVsRest) else self._learner
         if isinstance(first, Halfspace) and self._batch_weights is None and self.normalize:

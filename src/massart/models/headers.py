@@ -81,8 +81,8 @@ _READING = {
     **dict.fromkeys(("format", "label", "weight", "decimal", "separator"), _text),
     **dict.fromkeys(("ignore", "categorical", "numbers", "columns", "crossings", "groups"), _TEXTS),
     **dict.fromkeys(("bits", "features"), _whole),
-    "labels": _row_of(_text, _text),
-    "header": _flag,
+    "labels": lambda value: _TEXTS(value) and len(value) >= 2,
+    **dict.fromkeys(("header", "new_labels"), _flag),
 }
 _RUN = {
     **dict.fromkeys(("learned", "mistakes", "positive", "unlabelled", "weightless", "held_out"), _whole),
@@ -105,6 +105,15 @@ _PROGRESS = {
     "output": _text,
     "holdout": _PAIRS,
     "measured": _row_of(_whole, _whole),
+    "answers": _fields(
+        {
+            **dict.fromkeys(("rows", "answered", "right"), _list_of(_whole)),
+            **dict.fromkeys(("table", "bins"), _list_of(_list_of(_whole))),
+            "loss": lambda value: _number(value) and value >= 0,
+            "given": _whole,
+        },
+        every=True,
+    ),
 }
 _META = {
     "parameters": lambda value: _table_of(_any_of(_PLAIN, _fields(_LABELLED)))(value) and _fields(_PARAMETERS)(value),

@@ -130,6 +130,17 @@ class OpenedModel(Value):
             return None
         return Schema.from_dict(self.meta["reading"], width=self.meta["n_features_in"])
 
+    def class_pool(self, beginning: str) -> ClassPool | None:
+        """A further learner of several classes, whose arrays have names that begin so; None if there is none."""
+        own = {name.removeprefix(beginning): array for name, array in self.arrays.items() if name.startswith(beginning)}
+        return _class_pool(own, len(self.classes), self.meta["n_features_in"]) if own else None
+
+    @property
+    def calibration(self) -> ScoreCalibration | None:
+        """What makes probabilities of the scores of two classes, if it has learned that."""
+        own = {name.removeprefix(_SCORES): array for name, array in self.arrays.items() if name.startswith(_SCORES)}
+        return ScoreCalibration.from_arrays(own) if own and len(self.classes) == 2 else None
+
     @property
     def is_linear(self) -> bool:
         """Whether answers come from one score w.x + c, or one for each of several classes."""

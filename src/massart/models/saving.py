@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 __all__ = ["check_model", "learner_meta", "model_parts", "save"]
 
 
-def learner_meta(learner: Binary) -> tuple[str, dict[str, NDArray[Any]]]:
+def learner_meta(learner: Binary | ClassPool) -> tuple[str, dict[str, NDArray[Any]]]:
     """The name of a learner's kind in a file, and all that it remembers; nothing is copied.
 
     >>> name, arrays = learner_meta(Halfspace(2, 0.1, 0.05))
     >>> name, sorted(arrays)
     ('halfspace', ['rule', 'state', 'weights'])
     """
-    for name, kind in LEARNERS.items():
+    for name, kind in (*LEARNERS.items(), (CLASSES, ClassPool)):
         if isinstance(learner, kind):
             return name, learner.arrays()
     raise ModelFileError(f"save does not know {type(learner).__name__}: it takes massart's classifiers and policies")

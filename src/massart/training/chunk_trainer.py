@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.chunk import Chunk, crossed
+from massart.data.chunk import Chunk, RowError, crossed
+from massart.data.formats.labels import ClassNumbers, as_text
+from massart.data.row_errors import label_error
 from massart.errors import InvalidDataError
 from massart.kernels.door import NO_WEIGHT, Rows
+from massart.learners.calibration import ScoreCalibration
+from massart.learners.class_pool import ClassPool
 from massart.learners.group_columns import read_groups
 from massart.learners.groups import Grouped
-from massart.learners.multiclass import Binary
 from massart.learners.sparse_rows import has_weight
 from massart.models.saving import learner_meta
 from massart.training.progress import Callbacks, Measured, Progress, Step
@@ -21,9 +24,23 @@ from massart.training.settings import Settings
 if TYPE_CHECKING:
     from massart.training.predict import PredictionLines
 
-__all__ = ["AGAIN", "FIRST", "KEPT", "ChunkTrainer", "check_width", "row_errors", "with_columns"]
+__all__ = [
+    "AGAIN",
+    "BATCH",
+    "FIRST",
+    "KEPT",
+    "SCORES",
+    "ChunkTrainer",
+    "check_width",
+    "row_errors",
+    "with_columns",
+]
 
 FIRST, AGAIN, KEPT = "learner.", "further.", "kept"  # names of arrays in a file, or their beginnings
+BATCH, SCORES = "batch.", "calibration."
+_SHOWN = 40  # characters of a label in a message
+_ALL, _EVERY = 10_000, 16  # rows whose scores are all calibrated; after them, one of so many
+_TOGETHER = 32  # rows that get their probabilities before any of them is learned
 _Order = NDArray[np.uint64] | None
 
 
@@ -39,6 +56,7 @@ class ChunkTrainer:
     progress : the counts to go on from.
     columns : how many there are; None: as many as rows have.
     groups : the names of the columns that say which groups a row belongs to.
+    classes : the numbers of more than two classes, which are then learned together; the columns must be known.
 
     >>> trainer = ChunkTrainer(Settings(noise_rate=0.1, margin=0.05))
     >>> trainer.make_room(3)
@@ -54,11 +72,13 @@ class ChunkTrainer:
         columns: int | None = None,
         callbacks: Callbacks | None = None,
         groups: Sequence[str] = (),
+        classes: ClassNumbers | None = None,
     ) -> None:
-        self.settings, self.progress = settings, progress or Progress()
-        self.first: Binary | None = None
-        self.again: Binary | None = None
-        self.kept: NDArray[np.float64] | None = None  # (columns + 1,) weights of the best pass, or the last
+        self.settings, self.progress, self.classes = settings, progress or Progress(), classes
+        self.first: Any = None  # a learner of two classes, or a ClassPool
+        self.again: Any = None
+        self.kept: Any = None  # of the best pass, or the last: (columns + 1,) weights, or a ClassPool
+        self.calibration = ScoreCalibration()  # of the scores of two classes, in the first pass
         self.width = 0
         self._columns = columns
         self._callbacks = callbacks or Callbacks()
@@ -67,14 +87,20 @@ class ChunkTrainer:
         self._scorer = Scorer(np.zeros(1))
 
     def restore(
-        self, first: Binary, again: Binary | None = None, kept: NDArray[np.float64] | None = None
+        self, first: Any, again: Any = None, kept: Any = None, calibration: ScoreCalibration | None = None
     ) -> "ChunkTrainer":
         """Go on with learners and weights from a file."""
         self.first, self.again, self.kept, self.width = first, again, kept, first.n_features
+        self.calibration = calibration or ScoreCalibration()
         return self
 
     @property
-    def learner(self) -> Binary:
+    def names(self) -> Sequence[str]:
+        """Of the classes; two are -1 and 1 here."""
+        return ("-1", "1") if self.classes is None else self.classes.names
+
+    @property
+    def learner(self) -> Any:
         """The one that learns at present."""
         found = self.again or self.first
         if found is None:
@@ -87,19 +113,20 @@ class ChunkTrainer:
         for part in crossed(chunk):
             if self.progress.passed == 1:
                 self._count_errors(part)
-            scores, order = self._learn_part(part)
-            learned += scores.size
+            found, order = self._learn_part(part)
+            learned += found.size
             if lines is not None:
-                given = scores
+                given = found
                 if order is not None:
                     given = np.full(len(part), np.nan)
-                    given[order.astype(np.int64)] = scores
+                    given[order.astype(np.int64)] = found
                 lines.add(part, given)
         return learned
 
     def begin_measuring(self) -> None:
         """The present weights are the ones that `measure` uses."""
-        self._scorer = Scorer(self.weights(), self.learner, self._groups)
+        if self.classes is None:
+            self._scorer = Scorer(self.weights(), self.learner, self._groups)
 
     def measure(self, chunk: Chunk) -> None:
         """Count rows kept apart, and mistakes on them."""
@@ -113,9 +140,42 @@ class ChunkTrainer:
             if self._every:
                 taken &= self._kept_apart(part)
             progress.read += len(part)
-            wrong = taken & ((self._scorer.scores(part) >= 0.0) != (part.y > 0))
+            wrong = taken & self._are_wrong(part)
             rows, mistakes = progress.measured
             progress.measured = Measured(rows + int(np.count_nonzero(taken)), mistakes + int(np.count_nonzero(wrong)))
+
+    def _are_wrong(self, part: Chunk) -> NDArray[np.bool_]:
+        """Which rows are predicted wrongly at present."""
+        if self.classes is None:
+            return np.asarray((self._scorer.scores(part) >= 0.0) != (part.y > 0))
+        return np.asarray(answers_of(part, self.learner) != self._class_numbers(part))
+
+    def _class_numbers(self, part: Chunk) -> NDArray[np.int64]:
+        """The numbers of the rows' classes; classes that join are made known to the learners."""
+        assert self.classes is not None  # noqa: S101  there are more than two
+        before = self.classes.names
+        numbers = self.classes.of(part.labels)
+        if len(self.classes.names) > len(before):
+            places = np.array([self.classes.names.index(name) for name in before], np.int64)
+            for learner in (self.first, self.again, self.kept):
+                if learner is not None:
+                    learner.join(places, np.ones(len(self.classes.names)))
+            self.progress.counted.move(places[: len(self.progress.counted.rows)], len(self.classes.names))
+        return numbers
+
+    def _without_unknown(self, part: Chunk, numbers: NDArray[np.int64]) -> Chunk:
+        """The rows as if those of a class that is not known had no label; they are counted as errors."""
+        unknown = (numbers < 0) & (part.y != 0)
+        if not unknown.any():
+            return part
+        if self.progress.passed == 1:
+            for row in np.flatnonzero(unknown).tolist():
+                text = as_text(part.labels[row])[:_SHOWN]
+                error = RowError(part.source, int(part.lines[row]), 0, label_error(repr(text), tuple(self.names)), text)
+                for one in row_errors(part.replace(errors=(error,)), strict=self.settings.strict):
+                    self.progress.count_error(one)
+                    self._callbacks.row_error(one)
+        return part.replace(y=np.where(unknown, 0, part.y).astype(np.int8))
 
     def _count_errors(self, part: Chunk) -> None:
         for error in row_errors(part, strict=self.settings.strict):
@@ -123,15 +183,29 @@ class ChunkTrainer:
             self._callbacks.row_error(error)
 
     def _learn_part(self, part: Chunk) -> tuple[NDArray[np.float64], _Order]:
+        """Learn the rows; their scores before or, of more than two classes, the numbers of the answers."""
         progress = self.progress
         progress.width = max(progress.width, part.width)
+        numbers, known = (part.y > 0).astype(np.int64), 2
+        if self.classes is not None:
+            numbers = self._class_numbers(part)
+            known, labelled = len(self.classes.names), part.y
+            part = self._without_unknown(part, numbers)
+            progress.unlabelled -= int(np.count_nonzero(part.y != labelled)) if progress.passed == 1 else 0
         self.make_room(self._columns or part.width)
         order = self._order(part)
-        scores = self.learn_rows(part, order)
         taken: Any = slice(None) if order is None else order.astype(np.int64)
-        plus = part.y[taken] > 0
-        wrong = (scores >= 0.0) != plus
+        classes = numbers[taken]
+        if self.classes is None:
+            scores = self.learn_rows(part, order)
+            answers = (scores >= 0.0).astype(np.int64)
+            if progress.passed == 1:
+                self._calibrate(part, taken, scores)
+        else:
+            answers = self._learn_classes(part, numbers, order)
+            scores = answers.astype(np.float64)
         weight = part.weight[taken] if part.weight.size else part.weight
+        wrong, plus = answers != classes, classes > 0
         mistakes, positive = int(np.count_nonzero(wrong)), int(np.count_nonzero(plus))
         progress.read += len(part)
         progress.rounds += scores.size
@@ -142,9 +216,28 @@ class ChunkTrainer:
             progress.learned += scores.size
             progress.mistakes += mistakes
             progress.positive += positive
+            if scores.size:
+                progress.counted.count(classes, answers, known)
         if scores.size:
-            self._callbacks.step(Step(part, order, scores, wrong, weight))
+            self._callbacks.step(Step(part, order, answers, classes, self.names, weight))
         return scores, order
+
+    def _calibrate(self, part: Chunk, taken: Any, scores: NDArray[np.float64]) -> None:
+        """Count scores and their probabilities, then learn the latter: of all rows at first, of every 16th later."""
+        first = self.progress.learned
+        numbers = np.arange(first, first + scores.size)
+        chosen = np.flatnonzero((numbers < _ALL) | (numbers % _EVERY == 0))
+        if not chosen.size:
+            return
+        y, scores = np.ascontiguousarray(part.y[taken][chosen]), scores[chosen]
+        weight = part.weight[taken][chosen] if part.weight.size else NO_WEIGHT
+        counted = self.progress.counted
+        counted.count_scores(y > 0, scores)
+        for start in range(0, scores.size, _TOGETHER):
+            own = slice(start, start + _TOGETHER)
+            negative, positive = self.calibration.probabilities(scores[own]).T
+            counted.count_probabilities(np.where(y[own] > 0, positive, negative))
+            self.calibration.learn(scores[own], y[own], weight[own])
 
     def _order(self, part: Chunk) -> _Order:
         """The rows that are learned; None: all of them."""
@@ -168,7 +261,10 @@ class ChunkTrainer:
     def make_room(self, width: int) -> None:
         """Have at least `width` columns; where more may come, room is doubled, which costs least in the end."""
         if self.first is None:
-            self.width, self.first = width, self.settings.learner(width, grouped=bool(self._groups))
+            if self.classes is None:
+                self.width, self.first = width, self.settings.learner(width, grouped=bool(self._groups))
+            else:
+                self.width, self.first = width, self.settings.class_learner(width, len(self.names))
         elif self._columns is not None:
             check_width(width, self.width)
         elif width > self.width:
@@ -195,13 +291,23 @@ class ChunkTrainer:
                 learner.learn_rows(rows, y, weight, order, scores=scores)
         return scores
 
+    def _learn_classes(self, part: Chunk, numbers: NDArray[np.int64], order: _Order) -> NDArray[np.int64]:
+        """`learn_rows` for more than two classes; returns the numbers of the answers."""
+        count = len(part) if order is None else order.size
+        if not count:
+            return np.empty(0, np.int64)
+        rows = Rows.read(part.rows, self.width, scaled=self.settings.normalize)
+        weight = part.weight if part.weight.size else NO_WEIGHT
+        found: NDArray[np.int64] = self.learner.learn_rows(rows, numbers, weight, order)
+        return found
+
     def weights(self) -> NDArray[np.float64]:
         """(columns + 1,) the weights that predict now, the constant last."""
         return np.ascontiguousarray(self.learner.leaders()[0])
 
     def features(self) -> int:
         """Columns that have a weight: in the weights kept, or with any expert of the learner."""
-        if self.kept is not None:
+        if self.kept is not None and self.classes is None:
             return int(np.count_nonzero(self.kept[:-1]))
         if self.first is None:
             return 0
@@ -215,10 +321,12 @@ class ChunkTrainer:
 
     def keep(self) -> None:
         """Keep the present weights for the model."""
-        self.kept = self.weights()
+        self.kept = self.weights() if self.classes is None else self.learner.copy()
 
     def trim(self, width: int) -> None:
         """End with exactly so many columns."""
+        if self.classes is not None:
+            return
         if width > self.width:
             self._widen(width)
         for learner in (self.first, self.again):
@@ -232,6 +340,10 @@ class ChunkTrainer:
             raise InvalidDataError("nothing was learned, so there is no model")
         name, own = learner_meta(self.first)
         arrays = {f"{FIRST}{part}": array for part, array in own.items()}
+        if self.classes is not None:
+            return name, arrays | self._class_arrays(checkpoint=checkpoint)
+        if self.settings.passes == 1 or checkpoint:  # it is of the scores of the first pass
+            arrays |= {f"{SCORES}{part}": array for part, array in self.calibration.arrays().items()}
         if self.settings.passes > 1 and (self.kept is not None or self.again is not None):
             best = self.kept if self.kept is not None else self.weights()
             arrays["batch_weights"] = with_columns(best, self.width)[None]
@@ -241,6 +353,19 @@ class ChunkTrainer:
             if self.kept is not None:
                 arrays[KEPT] = self.kept
         return name, arrays
+
+    def _class_arrays(self, *, checkpoint: bool) -> dict[str, NDArray[Any]]:
+        """What belongs to later passes of more than two classes."""
+        parts = {BATCH: self.kept if self.kept is not None else self.again, AGAIN: self.again if checkpoint else None}
+        if checkpoint:
+            parts[BATCH] = self.kept
+        own = {start: learner for start, learner in parts.items() if learner is not None}
+        return {f"{start}{part}": array for start, learner in own.items() for part, array in learner.arrays().items()}
+
+
+def answers_of(part: Chunk, learner: ClassPool) -> NDArray[np.int64]:
+    """The number of the most probable class of every row."""
+    return np.asarray(learner.probabilities(Rows.read(part.rows, learner.n_features)).argmax(axis=1))
 
 
 def row_errors(part: Chunk, *, strict: bool) -> Any:

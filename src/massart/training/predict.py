@@ -1,7 +1,9 @@
 """Predictions of a model for the rows of a file: one line per row of the input, an empty one for a row left out."""
 
 import contextlib
+import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -11,15 +13,19 @@ from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk, crossed
 from massart.data.formats import detect_format
+from massart.data.formats.labels import ClassNumbers
 from massart.data.io.prefetch import ahead
 from massart.data.io.sources import Source, find_sources
 from massart.data.reader import Reader
 from massart.data.schema import TEXTS, Schema
-from massart.errors import InvalidDataError
+from massart.errors import InvalidDataError, InvalidParameterError
 from massart.files import OutputLock, check_place, is_special, move_into
+from massart.kernels.door import Rows
+from massart.learners.class_pool import ClassPool
+from massart.models.opening import model_of
 from massart.training.chunk_trainer import check_width, row_errors
 from massart.training.progress import Callbacks
-from massart.training.resume import open_trained
+from massart.training.resume import TrainedModel, open_trained
 from massart.training.scoring import Scorer
 from massart.values import Record
 
@@ -46,12 +52,12 @@ class Predicted(Record):
         """Mistakes per labelled row."""
         return self.mistakes / self.labelled if self.labelled else None
 
-    def count(self, part: Chunk, scores: NDArray[np.float64]) -> None:
-        """Add the rows of a part of a chunk."""
+    def count(self, part: Chunk, answers: NDArray[np.int64], classes: NDArray[np.int64]) -> None:
+        """Add the rows of a part of a chunk; the class of a label that the model does not know is -1."""
         labelled = part.y != 0
         self.rows += len(part)
         self.labelled += int(np.count_nonzero(labelled))
-        self.mistakes += int(np.count_nonzero(labelled & ((scores >= 0.0) != (part.y > 0))))
+        self.mistakes += int(np.count_nonzero(labelled & (answers != classes)))
         self.rows_with_errors += len(part.errors)
 
 
@@ -61,18 +67,20 @@ def predict_file(
     out: Path | Sink,
     *,
     scores: bool = False,
+    probabilities: bool = False,
     data_format: str | None = None,
     strict: bool = False,
     workers: int = 2,
     callbacks: Callbacks | None = None,
 ) -> Predicted:
-    """Write a label, or the score w.x + c, for every row; the model's own schema says what its columns are.
+    """Write a label, the score w.x + c or probabilities for every row, read as the model's own schema says.
 
-    A score of 0 or more means the positive label. Columns that the model has never met count for nothing.
+    A score of 0 or more means the positive label; probabilities are written as label:probability for each class.
+    Columns that the model has never met count for nothing.
     """
     callbacks = callbacks or Callbacks()
     saved = open_trained(model, mmap=True)
-    weights = np.array(saved.model.weights[0])
+    answering = _Answering(saved, scores=scores, probabilities=probabilities)
     classes, schema = saved.model.classes, saved.schema
     if saved.model.schema is None and isinstance(classes[0], str):
         schema = schema.replace(labels=None)  # whatever labels the rows may have, they need not be these
@@ -85,19 +93,20 @@ def predict_file(
         source.eager = source.is_pipe and schema.format in TEXTS  # an answer may be waited for before the next row
     reader = _reader(sources, schema, workers)
     if reader.schema.width is not None:
-        check_width(reader.schema.width, weights.size - 1)
+        check_width(reader.schema.width, saved.model.learner.n_features)
     sink = PredictionFile(out) if isinstance(out, Path) else out
-    scorer, found = Scorer(weights, saved.model.learner, reader.schema.groups), Predicted()
+    answering.groups = reader.schema.groups
+    found = Predicted()
     try:
         for chunk in ahead(reader.chunks(), lambda: False):  # which does not wait for a silent pipe at the end
-            lines = PredictionLines((str(classes[0]), str(classes[1])), as_scores=scores)
+            lines = PredictionLines(as_scores=scores)
             for part in crossed(chunk):
                 for error in row_errors(part, strict=strict):
                     callbacks.row_error(error)
-                part_scores = scorer.scores(part)
-                found.count(part, part_scores)
-                lines.add(part, part_scores)
-            sink.write(lines.text())
+                answers, values, texts = answering(part)
+                found.count(part, answers, answering.classes_of(part))
+                lines.add(part, values, texts)
+            sink.write(lines.text(tuple(map(str, classes))))
             callbacks.advanced(found.rows, reader.fraction())
         if isinstance(sink, PredictionFile):
             sink.finish()
@@ -106,6 +115,69 @@ def predict_file(
             sink.abandon()
         raise
     return found
+
+
+class _Answering:
+    """The answers of a model for the rows of a chunk."""
+
+    def __init__(self, saved: TrainedModel, *, scores: bool, probabilities: bool) -> None:
+        many, path = isinstance(saved.model.learner, ClassPool), saved.model.path
+        if scores and probabilities:
+            raise InvalidParameterError("`scores` and `probabilities` both say what to write: choose one")
+        if scores and many:
+            raise InvalidParameterError(
+                f"{path} has {len(saved.model.classes)} classes, which have no one score: pass `probabilities`"
+            )
+        self._learner = saved.kept if many and saved.kept is not None else saved.model.learner
+        if many:
+            self._learner = self._learner.copy()  # not the memory of the file, for which no kernel is compiled
+        self.groups: tuple[str, ...] = ()  # columns that say which groups a row belongs to
+        self._weights = None if many else np.array(saved.model.weights[0])
+        self._numbers = ClassNumbers(saved.schema.labels or (), grows=False) if many else None
+        self._names = [_quoted(str(label)) for label in saved.model.classes]
+        self._classifier: Any = None
+        if probabilities and not many:
+            if saved.calibration is None or "batch_weights" in saved.model.arrays:
+                raise InvalidParameterError(
+                    f"{path} has no probabilities, which a training of one pass learns: leave `probabilities` out"
+                )
+            self._classifier = model_of(str(path), saved.model.kind, saved.model.meta, saved.model.arrays)
+        self._probabilities = probabilities
+
+    def __call__(self, part: Chunk) -> tuple[NDArray[np.int64], NDArray[np.float64], list[str] | None]:
+        """Numbers of classes; scores or, of more than two classes, the same numbers; texts of probabilities."""
+        if self._weights is not None:
+            scores = Scorer(self._weights, self._learner, self.groups).scores(part)
+            texts = None
+            if self._probabilities:
+                texts = self._texts(np.asarray(self._classifier.predict_proba(self._known_columns(part))))
+            return (scores >= 0.0).astype(np.int64), scores, texts
+        chances = self._learner.probabilities(Rows.of(self._known_columns(part)))
+        answers = chances.argmax(axis=1)
+        return answers, answers.astype(np.float64), self._texts(chances) if self._probabilities else None
+
+    def classes_of(self, part: Chunk) -> NDArray[np.int64]:
+        """The numbers of the classes of the labels, -1 if there is no such class."""
+        return (part.y > 0).astype(np.int64) if self._numbers is None else self._numbers.of(part.labels)
+
+    def _known_columns(self, part: Chunk) -> Any:
+        """The rows with the columns that the model has."""
+        X = part.X
+        if part.is_sparse and part.width != self._learner.n_features:
+            X = X.copy()
+            X.resize((len(part), self._learner.n_features))
+        return X
+
+    def _texts(self, chances: NDArray[np.float64]) -> list[str]:
+        return [
+            " ".join(f"{name}:{chance:.6g}" for name, chance in zip(self._names, row, strict=True))
+            for row in chances.tolist()
+        ]
+
+
+def _quoted(name: str) -> str:
+    """A label that can stand before a colon: in quotes, as JSON has it, if it holds a blank, a colon or a quote."""
+    return json.dumps(name) if re.search(r'[\s:"]', name) else name
 
 
 def _reader(sources: Sequence[Source], schema: Schema, workers: int) -> Reader:
@@ -126,27 +198,30 @@ def _reader(sources: Sequence[Source], schema: Schema, workers: int) -> Reader:
 class PredictionLines:
     r"""The scores of a chunk's rows, part by part, and then the lines of predictions.
 
-    A score that is NaN means that the row was left out. A tag of the row stands after its prediction.
+    A score that is NaN means that the row was left out. Of more than two classes, scores are the numbers of the
+    answers. A tag of the row stands after its prediction.
 
     >>> from massart.data.formats.text import parse_block
     >>> from massart.data.schema import Schema
     >>> chunk = parse_block(b"1 |f a\n1 'x7 |f a\n1 |f a:\n-1 |f b\n", Schema("vw", bits=18))
-    >>> lines = PredictionLines(("no", "yes"))
+    >>> lines = PredictionLines()
     >>> lines.add(chunk, np.array([0.5, -1.0, np.nan]))
-    >>> lines.text()
+    >>> lines.text(("no", "yes"))
     b'yes\nno x7\n\n\n'
     """
 
-    def __init__(self, names: tuple[str, str], *, as_scores: bool = False) -> None:
-        self._names, self._as_scores = names, as_scores
+    def __init__(self, *, as_scores: bool = False) -> None:
+        self._as_scores = as_scores
+        self._texts: list[str] = []
         self._parts: list[tuple[Chunk, NDArray[np.float64]]] = []
 
-    def add(self, part: Chunk, scores: NDArray[np.float64]) -> None:
-        """The scores of the rows of a part; only its lines, tags and errors are kept."""
+    def add(self, part: Chunk, scores: NDArray[np.float64], texts: Sequence[str] | None = None) -> None:
+        """The scores of the rows of a part, or what is to be written of them; of the part, lines, tags and errors."""
         self._parts.append((part.replace(rows=(), y=part.y[:0]), scores))
+        self._texts += texts or []
 
-    def text(self) -> bytes:
-        """One line per row, an empty one for each row with an error."""
+    def text(self, names: Sequence[str]) -> bytes:
+        """One line per row, an empty one for each row with an error; `names` are those of the classes."""
         scores = np.concatenate([own for _, own in self._parts]) if self._parts else np.empty(0)
         tags = [tag for part, own in self._parts for tag in (part.tags or [""] * own.size)]
         errors = [error.line for part, _ in self._parts for error in part.errors]
@@ -155,13 +230,17 @@ class PredictionLines:
             scores = np.insert(scores, places, np.nan)
             tags = np.insert(np.array(tags, object), places, "").tolist()
         left_out = np.isnan(scores)
-        if self._as_scores:
+        if self._texts:
+            given = iter(self._texts)
+            texts = ["" if none else next(given) for none in left_out.tolist()]
+        elif self._as_scores:
             texts = [repr(score) for score in scores.tolist()]
             for place in np.flatnonzero(left_out).tolist():
                 texts[place] = ""
         else:
-            table = ("", *self._names)
-            texts = [table[kind] for kind in np.where(left_out, 0, 1 + (scores >= 0.0)).tolist()]
+            numbers = (scores >= 0.0) if len(names) == 2 else np.where(left_out, 0.0, scores).astype(np.int64)
+            table = ("", *names)
+            texts = [table[kind] for kind in np.where(left_out, 0, 1 + numbers).tolist()]
         if any(tags):
             texts = [f"{text} {tag}" if text and tag else text for text, tag in zip(texts, tags, strict=True)]
         texts.append("")

@@ -1,6 +1,7 @@
 """How far a training has come, which a checkpoint holds, and what a training reports on the way."""
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk, Position, RowError
 from massart.errors import ModelFileError
+from massart.training.answers import Answers
 from massart.values import Record
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ class Progress(Record):
     unknown_labels: dict[str, int] = {}  # those of them left out for their label, by label
     output: str = ""  # where the predictions of the first pass go, and how
     predictions: int = 0  # bytes written there, if it is a file
+    answers: Answers | None = None  # of the first pass; never None once made
     # Of the pass under way; the last three are sums of importances:
     rounds: int = 0
     weight: float = 0.0
@@ -67,9 +70,18 @@ class Progress(Record):
     holdout: list[Measured] = []
     measured: Measured = Measured()
 
+    def __post_init__(self) -> None:
+        self.answers = Answers() if self.answers is None else self.answers
+
     def as_dict(self) -> dict[str, Any]:
         """For a JSON header; `from_dict` gives it back."""
-        return self.asdict() | {"position": list(self.position)}
+        return self.asdict() | {"position": list(self.position), "answers": self.counted.asdict()}
+
+    @property
+    def counted(self) -> Answers:
+        """The answers of the first pass."""
+        assert self.answers is not None  # noqa: S101  __post_init__ has seen to it
+        return self.answers
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> "Progress":
@@ -77,6 +89,7 @@ class Progress(Record):
         try:
             found = cls(**given)
             found.position = Position(*given["position"])
+            found.answers = Answers.from_dict(dict(given["answers"]))
             found.positive, found.unknown_labels = int(given["positive"]), dict(given["unknown_labels"])
             found.holdout = [Measured(int(rows), int(mistakes)) for rows, mistakes in given["holdout"]]
             found.measured = Measured(int(given["measured"][0]), int(given["measured"][1]))
@@ -130,9 +143,20 @@ class Step(NamedTuple):
 
     part: Chunk
     order: NDArray[np.uint64] | None  # which of its rows were learned; None: all
-    scores: NDArray[np.float64]  # before learning
-    wrong: NDArray[np.bool_]
+    answers: NDArray[np.int64]  # before learning: numbers of classes
+    classes: NDArray[np.int64]  # of the rows
+    names: Sequence[str]  # of the classes
     weight: NDArray[np.float64]
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return int(self.answers.size)
+
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """Which of them were predicted wrongly."""
+        return np.asarray(self.answers != self.classes)
 
     def row(self, place: int) -> int:
         """Where the row at a place of the order stands in the part."""

@@ -15,17 +15,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from massart import __version__
+from massart.data.formats.labels import as_text
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.kernels.states import check_arrays
-from massart.learners.multiclass import Binary
+from massart.learners.calibration import ScoreCalibration
+from massart.learners.class_pool import ClassPool
 from massart.models.headers import printable
 from massart.models.model_file import write_model
 from massart.models.opening import OpenedModel, learner_from, open_model
-from massart.training.chunk_trainer import AGAIN, KEPT, ChunkTrainer
+from massart.training.chunk_trainer import AGAIN, BATCH, KEPT, ChunkTrainer
 from massart.training.progress import Progress
 from massart.training.settings import Settings
 from massart.values import Value
@@ -39,12 +40,13 @@ _SAMPLED, _WHOLE = "blocks:", "sha256:"
 
 
 class TrainedModel(Value):
-    """A classifier of two classes in a file, checked."""
+    """A classifier in a file, checked."""
 
     model: OpenedModel
     schema: Schema  # how its rows were read; of a model that learned from arrays, what its labels say about it
-    again: Binary | None
-    kept: NDArray[np.float64] | None
+    again: Any = None  # a learner
+    kept: Any = None  # weights or, of more than two classes, a learner
+    calibration: ScoreCalibration | None = None
 
     @classmethod
     def of(cls, model: OpenedModel) -> "TrainedModel":
@@ -54,13 +56,19 @@ class TrainedModel(Value):
             raise ModelFileError(f"{path} holds a {printable(model.kind)}, not a classifier")
         if model.learner is None:
             raise ModelFileError(f"{path} holds a classifier that has learned nothing yet")
-        if len(classes) != 2:
-            raise ModelFileError(f"{path} has {len(classes)} classes: the command line takes two")
+        if len(classes) > 2 and not isinstance(model.learner, ClassPool):
+            raise ModelFileError(
+                f"{path} has {len(classes)} classes, each with a learner of its own: load it in Python"
+            )
         usual = set(classes) in ({-1, 1}, {0, 1})
-        schema = model.schema or Schema(labels=None if usual else (str(classes[0]), str(classes[1])))
+        schema = model.schema or Schema(labels=None if usual else tuple(map(str, classes)))
+        if schema.is_many:  # those that have joined are no longer new
+            schema = schema.replace(labels=tuple(map(as_text, classes)))
         own = {name.removeprefix(AGAIN): array for name, array in arrays.items() if name.startswith(AGAIN)}
         width = meta["n_features_in"]
         try:
+            if isinstance(model.learner, ClassPool):
+                return cls(model, schema, model.class_pool(AGAIN), model.class_pool(BATCH))
             again = learner_from(meta["learner"], own) if own else None
             widths = {width, width if again is None else again.n_features, schema.width or width}
             if len(widths) > 1:
@@ -69,7 +77,7 @@ class TrainedModel(Value):
                 check_arrays(arrays, {KEPT: (min(arrays[KEPT].size, width + 1),)})
         except (TypeError, ValueError, OverflowError) as error:
             raise ModelFileError(f"{path} does not hold a classifier that fits together: {error}") from None
-        return cls(model, schema, again, arrays.get(KEPT))
+        return cls(model, schema, again, arrays.get(KEPT), model.calibration)
 
     @property
     def runs(self) -> list[dict[str, Any]]:
@@ -83,7 +91,7 @@ class TrainedModel(Value):
 
     def restore(self, trainer: ChunkTrainer) -> None:
         """Let a trainer go on from it."""
-        trainer.restore(self.model.learner, self.again, self.kept)
+        trainer.restore(self.model.learner, self.again, self.kept, self.calibration)
 
     def progress_of(self, identity: Mapping[str, Any], output: str, sources: Sequence[Any]) -> Progress:
         """How far it has come, as a checkpoint of the training with this identity, output and data; or refused."""
@@ -126,7 +134,7 @@ def _numbers(version: str) -> tuple[float, ...]:
 
 
 def open_trained(path: Path, *, mmap: bool = False) -> TrainedModel:
-    """The classifier of two classes in a file; with `mmap`, what must not change is to be copied."""
+    """The classifier in a file; with `mmap`, what must not change is to be copied."""
     return TrainedModel.of(open_model(path, mmap=mmap))
 
 
@@ -150,6 +158,8 @@ def write_trained(
         "reading": schema.as_dict(),
         "training": training,
     }
+    if trainer.classes is not None:
+        meta["open"] = trainer.classes.grows
     if checkpoint:
         meta |= {"progress": trainer.progress.as_dict(), "layout": _LAYOUT}
     try:
@@ -163,7 +173,7 @@ def write_trained(
 
 
 def class_values(schema: Schema) -> list[Any]:
-    """The two classes of a schema, as numbers if both are.
+    """The classes of a schema, as numbers if all are.
 
     >>> class_values(Schema()), class_values(Schema(labels=("0", "1"))), class_values(Schema(labels=("no", "yes")))
     ([-1, 1], [0, 1], ['no', 'yes'])

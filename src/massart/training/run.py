@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from massart.data.chunk import Chunk
+from massart.data.formats.labels import ClassNumbers
 from massart.data.io.prefetch import ahead
-from massart.data.schema import TEXTS
+from massart.data.schema import TEXTS, Schema
 from massart.errors import InvalidDataError, MassartError, counted
 from massart.files import OutputLock
 from massart.kernels.compiling import compiled
@@ -78,12 +79,15 @@ class Training:
     ) -> None:
         self.reader, self.settings, self.model = reader, settings, model
         self._callbacks = callbacks or Callbacks()
-        self.trainer = ChunkTrainer(settings, None, reader.schema.width, self._callbacks, reader.schema.groups)
+        numbers = None
+        if reader.schema.is_many:
+            numbers = ClassNumbers(reader.schema.labels or (), grows=reader.schema.new_labels)
+        self.trainer = ChunkTrainer(settings, None, reader.schema.width, self._callbacks, reader.schema.groups, numbers)
         if begin is not None:
             begin.restore(self.trainer)
         self.progress.width = self.trainer.width
         self.progress.output = output_name(predictions, as_scores=as_scores)
-        self.classes = class_values(reader.schema) if begin is None else list(begin.model.classes)
+        self._classes = class_values(reader.schema) if begin is None else list(begin.model.classes)
         self._runs = [] if begin is None else begin.runs
         others = [*reader.label_files(), *(() if holdout is None else (*holdout.sources, *holdout.label_files()))]
         name = None if begin is None else begin.model.digest
@@ -101,6 +105,13 @@ class Training:
     def progress(self) -> Progress:
         """How far it has come."""
         return self.trainer.progress
+
+    @property
+    def classes(self) -> list[Any]:
+        """The values of the classes, as far as they have come."""
+        if self.trainer.classes is None:
+            return self._classes
+        return class_values(Schema(labels=tuple(self.trainer.classes.names)))
 
     @property
     def has_predictions(self) -> bool:
@@ -135,7 +146,9 @@ class Training:
         """Go on from a checkpoint, if it is of this very training, and of a version that this one can read."""
         self.trainer.progress = saved.progress_of(self.identity, self.progress.output, self.reader.sources)
         saved.restore(self.trainer)
-        self.classes, self._runs = list(saved.model.classes), saved.runs[:-1]
+        if self.trainer.classes is not None:
+            self.trainer.classes = ClassNumbers(saved.schema.labels or (), grows=self.trainer.classes.grows)
+        self._classes, self._runs = list(saved.model.classes), saved.runs[:-1]
 
     def run(self) -> Summary:
         """Learn to the end, or until stopped."""
@@ -191,15 +204,15 @@ class Training:
     def _learn(self, chunk: Chunk) -> None:
         lines = None
         if self._sink is not None and self.progress.passed == 1:
-            lines = PredictionLines(self._names, as_scores=self._as_scores)
+            lines = PredictionLines(as_scores=self._as_scores)
         self._work.rows += self.trainer.learn(chunk, lines)
         if lines is not None and self._sink is not None:
-            self._sink.write(lines.text())
+            self._sink.write(lines.text(self._names))
 
     @property
-    def _names(self) -> tuple[str, str]:
-        """How predictions name the two classes."""
-        return str(self.classes[0]), str(self.classes[1])
+    def _names(self) -> tuple[str, ...]:
+        """How predictions name the classes."""
+        return tuple(map(str, self.classes))
 
     def _until_stopped(self, reader: Any) -> Iterator[Chunk]:
         """The chunks that are left; where a pipe may keep them waiting, a thread waits for them."""
@@ -244,7 +257,8 @@ class Training:
                 f"{unknown:,} of {labelled:,} rows with a label were left out for it, as there can be two labels: "
                 f"{self._labels_seen()}; no model is written"
             )
-        if progress.positive in (0, progress.learned) and not self._goes_on:
+        one_class = max(progress.counted.rows, default=0) == progress.learned
+        if one_class and not self._goes_on:
             raise _RefusedError(
                 f"two labels are needed, but the {progress.learned:,} rows learned have only one: "
                 f"{self._labels_seen()}, and give rows of both; no model is written"
@@ -253,12 +267,16 @@ class Training:
     def _labels_seen(self) -> str:
         """Which labels there were, how often, and what to do about them."""
         progress = self.progress
-        negative, positive = label_words(self.reader.schema)
-        seen = {negative: progress.learned - progress.positive, positive: progress.positive}
+        seen = dict(zip(self._label_words(), progress.counted.rows, strict=False))
         others = progress.unknown_labels.items()
         counts = [*((label, count) for label, count in seen.items() if count), *others]
         words = ", ".join(f"{printable(label)} ({counted(count, 'row')})" for label, count in counts)
         return f"the labels are {words}; name the two with `labels=('NEGATIVE', 'POSITIVE')`"
+
+    def _label_words(self) -> tuple[str, ...]:
+        """How the rows name the classes."""
+        own = self.trainer.classes
+        return label_words(self.reader.schema) if own is None else tuple(own.names)
 
     def _why_nothing(self) -> str:
         progress = self.progress
@@ -333,8 +351,9 @@ class Training:
             rows=progress.learned,
             mistakes=progress.mistakes,
             positive=progress.positive,
-            labels=label_words(self.reader.schema),
+            labels=self._label_words(),
             answers=self._names,
+            counts=progress.counted,
             passes=progress.passed,
             trainer=self.trainer,
             row_errors=dict(progress.row_errors),

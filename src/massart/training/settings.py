@@ -3,7 +3,10 @@
 import re
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from massart.errors import InvalidParameterError
+from massart.learners.class_pool import ClassPool
 from massart.learners.multiclass import Binary, make_grouped, make_learner
 from massart.options import LearnerOptions
 from massart.values import Value
@@ -82,6 +85,16 @@ class Settings(Value):
     def learner(self, n_features: int, *, grouped: bool = False) -> Binary:
         """A new learner of that many columns; of rows that come in groups, if `grouped`."""
         return (make_grouped if grouped else make_learner)(n_features, self._learner_options())
+
+    def class_learner(self, n_features: int, classes: int) -> ClassPool:
+        """A new learner of that many columns and, for now, classes."""
+        options = self._learner_options()
+        if options.noise_rate is not None or options.margin is not None or options.horizon is not None:
+            raise InvalidParameterError(
+                "noise rate, margin and horizon are for two labels: leave them out where there are more, or name two "
+                "with `labels=('NEGATIVE', 'POSITIVE')`"
+            )
+        return ClassPool.with_options(n_features, np.ones(classes), options)
 
     def _learner_options(self) -> LearnerOptions:
         return LearnerOptions(**{name: getattr(self, name) for name in _LEARNER})

@@ -68,6 +68,12 @@ def open_training(
                 f"passes={settings.passes}: rows in groups are learned in one pass; leave it out"
             )
         settings.learner(1, grouped=True)  # refuses options that groups do not go with
+    if reader.schema.is_many:
+        if reader.schema.groups:
+            raise InvalidParameterError("`groups` are for two labels, and there are more: leave them out")
+        if as_scores:
+            raise InvalidParameterError("`scores` are those of two labels, and there are more: leave it out")
+        reader.with_width()
     holdout = None
     if isinstance(settings.holdout, str):
         holdout = Reader(find_sources([settings.holdout]), reader.schema, workers=workers, find_labels=False)

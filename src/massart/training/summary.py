@@ -11,6 +11,7 @@ from massart.errors import counted
 from massart.learners.certificate import Certificate, certificate_facts, group_lines, noise_rate_words
 from massart.learners.groups import Grouped
 from massart.models.headers import printable
+from massart.training.answers import MOST_IN_TABLE, Answers
 from massart.training.progress import Measured
 from massart.values import Value
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["STATUS", "Summary", "label_words", "peak_memory"]
 
 STATUS = "/proc/self/status"  # of Linux: what a process holds
+_WIDEST, _MOST_SHOWN = 20, 30  # characters of a class's name; classes of a table
 
 
 class Summary(Value):
@@ -28,8 +30,9 @@ class Summary(Value):
     rows: int  # learned in the first pass, each predicted before it was learned
     mistakes: int
     positive: int  # rows with the positive label
-    labels: tuple[str, str]  # the negative and the positive one, as the rows have them
-    answers: tuple[str, str]  # and as predictions name them
+    labels: tuple[str, ...]  # the negative and the positive one, or all of several, as the rows have them
+    answers: tuple[str, ...]  # and as predictions name them
+    counts: Answers  # which of them were answered for which
     passes: int
     trainer: "ChunkTrainer"  # what was learned: most of what is said about it is not asked for with --quiet
     row_errors: Mapping[str, int]  # rows left out, by kind of error
@@ -81,13 +84,14 @@ class Summary(Value):
 
     @property
     def constant(self) -> str:
-        """The label of more rows, which is the best constant answer; of equals, the negative one."""
-        return self.answers[2 * self.positive > self.rows]
+        """The label of most rows, which is the best constant answer; of equals, the first one."""
+        rows = self.counts.rows
+        return self.answers[rows.index(max(rows)) if rows else 0]
 
     @property
     def constant_error(self) -> float | None:
         """Mistakes per row of always giving that answer."""
-        return min(self.positive, self.rows - self.positive) / self.rows if self.rows else None
+        return (self.rows - max(self.counts.rows)) / self.rows if self.rows else None
 
     @property
     def holdout_error(self) -> float | None:
@@ -98,8 +102,12 @@ class Summary(Value):
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         plain = self.asdict()
-        del plain["trainer"]
+        del plain["trainer"], plain["counts"]
         return plain | {
+            "classes": self._class_facts(),
+            "table": self.counts.table,
+            "auc": self.counts.auc,
+            "log_loss": self.counts.log_loss,
             "certificate": None if self.certificate is None else certificate_facts(self.certificate),
             "noise_rate": self.noise_rate,
             "groups": self.groups,
@@ -117,6 +125,8 @@ class Summary(Value):
     def lines(self, unsaved: str = "not saved") -> list[str]:
         """One fact per line, aligned, for people; `unsaved` stands for the name of a model without a file."""
         facts = [("learned", self._learned()), ("labels", self._labels()), ("error", self._error())]
+        if len(self.labels) == 2 and self.counts.auc is not None:
+            facts.append(("ranking", self._ranking()))
         if self.certificate is not None and self.noise_rate is not None:
             facts += [("bound", self.certificate.sentence), ("noise rate", noise_rate_words(self.noise_rate))]
         facts += [("group", f"{printable(name)}: {words}") for name, words in group_lines(self.groups)]
@@ -131,12 +141,58 @@ class Summary(Value):
         facts.append(("model", self.model or unsaved))
         if self.stopped is not None:
             facts[-1] = ("stopped", "the model is not finished")
-        return [f"{name:<10}  {fact}" for name, fact in facts]
+        return [f"{name:<10}  {fact}" for name, fact in facts] + self._class_lines()
 
     def _learned(self) -> str:
         return f"{counted(self.rows, 'row')}, {'one pass' if self.passes == 1 else f'{self.passes:,} passes'}"
 
+    def _class_facts(self) -> dict[str, dict[str, Any]]:
+        """Rows, precision and recall of each class."""
+        return {
+            name: {"rows": rows, "precision": self.counts.precision(k), "recall": self.counts.recall(k)}
+            for k, (name, rows) in enumerate(zip(self.answers, self.counts.rows, strict=False))
+        }
+
+    def _ranking(self) -> str:
+        """Of two classes: the area under the curve, and the log loss."""
+        words = f"area under the ROC curve {self.counts.auc:.3f}"
+        if self.counts.log_loss is not None:
+            words += f", log loss {self.counts.log_loss:.4f}"
+        sampled = "" if self.counts.given >= self.rows else f", of {counted(self.counts.given, 'row')} among them"
+        return f"{words}: scores and probabilities from before each row was learned{sampled}"
+
+    def _class_lines(self) -> list[str]:
+        """A table of several classes: precision, recall and, of few, which were answered for which."""
+        if len(self.labels) == 2 or not self.rows:
+            return []
+        names = [printable(name)[:_WIDEST] for name in self.answers]
+        shown = sorted(range(len(names)), key=lambda k: -self.counts.rows[k])[:_MOST_SHOWN]
+        wide = max(len("class"), *(len(names[k]) for k in shown))
+        cells = [f"{'class':<{wide}}  {'rows':>9}  precision  recall"]
+        table = len(names) <= MOST_IN_TABLE
+        if table:
+            cells[0] += "   answered: " + " ".join(f"{name:>{max(7, len(name))}}" for name in names)
+            shown = list(range(len(names)))
+        for k in shown:
+            both = [
+                "        -" if value is None else f"{value:9.3f}"
+                for value in (self.counts.precision(k), self.counts.recall(k))
+            ]
+            row = f"{names[k]:<{wide}}  {self.counts.rows[k]:>9,}  {both[0]}  {both[1][3:]}"
+            if table:
+                row += "             " + " ".join(
+                    f"{count:>{max(7, len(name))},}" for count, name in zip(self.counts.table[k], names, strict=True)
+                )
+            cells.append(row)
+        if len(shown) < len(names):
+            cells.append(f"and {len(names) - len(shown):,} classes of fewer rows")
+        return ["", *cells]
+
     def _labels(self) -> str:
+        if len(self.labels) > 2:
+            return (
+                f"{len(self.labels):,} classes; most rows, {max(self.counts.rows):,}, are of {printable(self.constant)}"
+            )
         negative, positive = map(printable, self.labels)
         counts = counted(self.rows - self.positive, "row"), counted(self.positive, "row")
         return f"negative {negative} ({counts[0]}), positive {positive} ({counts[1]})"
@@ -174,8 +230,8 @@ class Summary(Value):
         )
 
 
-def label_words(schema: Schema) -> tuple[str, str]:
-    """How the rows name the two classes.
+def label_words(schema: Schema) -> tuple[str, ...]:
+    """How the rows name the classes.
 
     >>> label_words(Schema()), label_words(Schema(labels=("1", "2")))
     (('-1 or 0', '1'), ('1', '2'))

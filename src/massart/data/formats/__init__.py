@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from massart.data.chunk import Chunk, Position
     from massart.data.io.sources import Source
 
-__all__ = ["Format", "detect_format", "find_format", "format_of_name", "suffix_of"]
+__all__ = ["Format", "detect_format", "find_format", "format_of_name", "refuse_decisions", "suffix_of"]
 
 _CLASSES: Final = {
     "svmlight": ("text", "TextFormat"),
@@ -57,6 +57,9 @@ _NUMBERS_BY_BARS: Final = rb"%b(?:\|%b)+\s*" % (_NUMBER, _NUMBER)
 _VW: Final = rb"(?:[^|\t]*\t)? *(?:(?:%b +){0,3}(?:%b|'[^ |]*)? *|(?:%b +){1,3}[^ |]*)\|" % (_NUMBER, _NUMBER, _NUMBER)
 _SVMLIGHT: Final = rb"(?:%b\s+)?(?:qid:\S+\s+)*\d+:%b(?=\s|#|$)" % (_NUMBER, _NUMBER)
 _LABEL_ONLY: Final = rb"%b\s*(?:#.*)?" % _NUMBER
+# Vowpal Wabbit's logs of decisions: a shared line or an action:cost:probability before the bar, or fields of JSON.
+_DECISIONS: Final = rb"^(?:shared *(?:'[^|]*)?\||\d+:%b:%b(?: +[^|]*)?\|)" % (_NUMBER, _NUMBER)
+_JSON_DECISIONS: Final = rb'^\{.*"(?:_label_cost|_labelIndex|_multi)"'
 _LOOKED_AT: Final = 1 << 16  # bytes of the beginning, and
 _LINES: Final = 20
 
@@ -115,6 +118,26 @@ def detect_format(source: "Source") -> str:
         why = "its first lines do not show its format" if start else "it is empty, so its format is not known"
         raise InvalidDataError(f"{source.name}: {why}; pass `format`, one of {', '.join(FORMATS)}")
     return found
+
+
+def refuse_decisions(source: "Source") -> None:
+    r"""Raise if a file is a log of decisions, which other commands learn from.
+
+    >>> import tempfile
+    >>> from massart.data.io.sources import Source
+    >>> with tempfile.NamedTemporaryFile(suffix=".vw") as file:
+    ...     _ = file.write(b"shared |user age:3\n0:-1:0.5 |item a\n|item b\n\n"), file.flush()
+    ...     refuse_decisions(Source(file.name))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    massart.errors.InvalidDataError: ... is a log of decisions, not rows with labels: `massart bandit LOG -f MODEL` ...
+    """
+    start = source.head(_LOOKED_AT).removeprefix(b"\xef\xbb\xbf")
+    lines = b"\n".join(line for line in start.split(b"\n", _LINES)[:_LINES])
+    if re.search(_DECISIONS, lines, re.MULTILINE) or re.search(_JSON_DECISIONS, lines, re.MULTILINE):
+        raise InvalidDataError(
+            f"{source.name} is a log of decisions, not rows with labels: `massart bandit LOG -f MODEL` learns from it, "
+            "`massart evaluate LOG` estimates what a policy would have earned"
+        )
 
 
 def format_of_name(name: str) -> str | None:

@@ -192,15 +192,15 @@ def _first_length(source: Source, name: str) -> int:
     return 0
 
 
-def _labels_in_head(source: Source, name: str, *, words: bool) -> set[Any]:
+def _labels_in_head(source: Source, name: str, *, words: bool) -> list[Any]:
     """The labels in the first rows; as many rows more as it takes to find a second one, within reason."""
-    found: set[Any] = set()
+    found: list[Any] = []
     try:
         for batch in batches(source, [name], 0, _HEAD, looking=True):
             with error_messages(source, batch.first):
                 places, values = distinct(batch.columns.column(0))
-            found.update(values[place] for place in np.unique(places).tolist() if place >= 0)
-            if len(found) > 1 or found & NEGATIVE or batch.first >= _MOST_HEAD:
+            found += [values[place] for place in places.tolist() if place >= 0]
+            if len(set(found)) > 1 or NEGATIVE.intersection(found) or batch.first >= _MOST_HEAD:
                 break
     except InvalidDataError:
         if words and not source.is_pipe:  # what is seen of a pipe may end anywhere

@@ -17,7 +17,7 @@ from massart.data.formats.csv_columns import (
     look,
     plan_for,
 )
-from massart.data.formats.labels import Labels, is_number
+from massart.data.formats.labels import Labels
 from massart.data.formats.table_chunks import group_table
 from massart.data.formats.table_columns import label_name, number_style
 from massart.data.io.blocks import Block, blocks
@@ -35,6 +35,7 @@ __all__ = ["CsvFormat", "parse_records"]
 _BLOCK: Final = 1 << 20  # bytes: small enough for the cache, large enough to be worth a thread's while
 _SHOWN: Final = 24  # characters of a field that a message shows
 _EMPTY: Final = np.empty(0, np.uint8)
+_NO_LABELS: Final = np.empty(0)
 
 
 class CsvFormat(Format):
@@ -135,16 +136,18 @@ def _cut(block: Block, name: str, separator: np.uint8, longest: int) -> Generato
         )
 
 
-def parse_records(
-    text: NDArray[np.uint8], plan: Plan, schema: Schema, *, labelled: bool = True
-) -> tuple[Any, NDArray[np.uint8], NDArray[np.int8], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """(CSR, spaces, y, weight, lines, errors) of a text of whole records; lines count from 1 within it."""
+def parse_records(text: NDArray[np.uint8], plan: Plan, schema: Schema, *, labelled: bool = True) -> Any:
+    """(CSR, spaces, y, labels, weight, lines, errors) of a text of whole records; lines count from 1 within it.
+
+    `labels` are those of more than two classes, or empty.
+    """
     if text.size and text[-1] != 10:
         raise ValueError("the text must end with a newline")
     most = int(np.count_nonzero(text == 10))
     room = min(most * plan.features, text.size // 2)
     out = (
         np.empty(most, np.int8),
+        np.empty((most if schema.is_many else 0, 2), np.int64),
         np.empty(most if plan.has_weight else 0),
         np.empty(most, np.int64),
         np.empty(most + 1, np.uint32),
@@ -157,16 +160,36 @@ def parse_records(
     how = (mask, *_labels(schema.labels), labelled)
     separator = np.uint8(ord(schema.separator or ","))
     rows, used, wrong = parse_csv(text, separator, (plan.kinds, plan.targets, plan.slots), how, out)
-    y, weight, lines, indptr, data, indices, spaces, errors = out
+    y, places, weight, lines, indptr, data, indices, spaces, errors = out
     csr = data[:used], indices[:used], indptr[: rows + 1]
-    return csr, spaces[:used], y[:rows], weight[:rows], lines[:rows], errors[:wrong]
+    found = _names(text, y[:rows], places[:rows], schema) if schema.is_many else _NO_LABELS
+    return csr, spaces[:used], y[:rows], found, weight[:rows], lines[:rows], errors[:wrong]
 
 
-def _labels(labels: tuple[str, str] | None) -> tuple[tuple[float, float, float], tuple[Any, Any]]:
-    """Two numbers that mean -1 and one that means +1, and two texts instead of them, or empty ones."""
+def _names(text: NDArray[np.uint8], y: NDArray[np.int8], places: NDArray[np.int64], schema: Schema) -> NDArray[Any]:
+    """The labels of more than two classes, which stand at these places of a text."""
+    whole = text.tobytes()
+    cells: list[str | None] = []
+    for sign, (begin, end) in zip(y.tolist(), places.tolist(), strict=True):
+        cell = whole[begin:end]
+        if whole[begin - 1 : begin] == b'"':
+            cell = cell.replace(b'""', b'"')
+        cells.append(cell.decode("utf-8", "replace").strip("\r") if sign else None)
+    return Labels(schema.labels).names(cells)
+
+
+def _labels(labels: tuple[str, ...] | None) -> tuple[tuple[float, float, float], tuple[Any, Any]]:
+    """Two numbers that mean -1 and one that means +1, and two texts instead of them, or empty ones.
+
+    For more than two classes, NaN if all of their labels are numbers, infinity if not.
+    """
     if labels is None:
         return (-1.0, 0.0, 1.0), (_EMPTY, _EMPTY)
-    if all(map(is_number, labels)):
+    known = Labels(labels)
+    if known.are_many:
+        any_label = np.nan if known.are_numbers else np.inf
+        return (any_label, any_label, np.nan), (_EMPTY, _EMPTY)
+    if known.are_numbers:
         negative, positive = map(float, labels)
         return (negative, negative, positive), (_EMPTY, _EMPTY)
     first, second = (np.array(np.frombuffer(label.encode(), np.uint8)) for label in labels)
@@ -174,7 +197,7 @@ def _labels(labels: tuple[str, str] | None) -> tuple[tuple[float, float, float],
 
 
 def _chunk(name: str, block: Block, plan: Plan, schema: Schema, *, labelled: bool) -> Chunk:
-    csr, spaces, y, weight, lines, found = parse_records(block.text, plan, schema, labelled=labelled)
+    csr, spaces, y, labels, weight, lines, found = parse_records(block.text, plan, schema, labelled=labelled)
     if weight.size and bool((weight == 1.0).all()):
         weight = np.empty(0)
     groups = group_cells(block.text, schema.separator or ",", plan, lines) if plan.groups else []
@@ -184,7 +207,20 @@ def _chunk(name: str, block: Block, plan: Plan, schema: Schema, *, labelled: boo
         errors += tuple(_row_error(name, block, plan, schema, *row) for row in found.tolist())
     width = schema.width or plan.features
     named = group_table(groups, y.size)
-    return Chunk(csr, width, y, weight, block.end, lines, errors, spaces, schema.crossings, source=name, groups=named)
+    return Chunk(
+        csr,
+        width,
+        y,
+        weight,
+        block.end,
+        lines,
+        errors,
+        spaces,
+        schema.crossings,
+        source=name,
+        groups=named,
+        labels=labels,
+    )
 
 
 def _row_error(

@@ -1,7 +1,11 @@
-"""JSON lines: one object on each line, its fields hashed as `massart.data.hashing` says."""
+"""JSON lines: one object on each line, its fields hashed as `massart.data.hashing` says.
+
+Objects whose label is the field `_label` are Vowpal Wabbit's: fields whose names begin with an underscore are no
+features, but for `_text`, whose words are; `_label` may be an object with a Label and a Weight.
+"""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NoReturn
@@ -30,6 +34,7 @@ _HEAD_LINES: Final = 1000  # and lines, if both labels are among them
 _DEPTH: Final = 3  # objects inside one another that are looked into for numbers
 _REMEDY: Final = "write JSON numbers, or pass `categorical=[{name}]` if they are names"
 _NO_WEIGHT: Final = np.empty(0)
+_VW_LABEL, _VW_WEIGHT, _VW_TEXT = "_label", "_weight", "_text"
 _SHOWN: Final = 100  # characters of a name in a message
 _LONG: Final = 256  # characters of a label that is not remembered, and of which no more is shown
 
@@ -57,19 +62,21 @@ class JsonlFormat(Format):
         if not self.labelled:
             return schema
         names: dict[str, None] = {}
-        found: set[Any] = set()
+        found: list[Any] = []
         lines = 0
         for pairs in _head(source):
             fields = dict(pairs)
             names.update(dict.fromkeys(fields))
-            label = schema.label or label_name(names)
+            label = schema.label or _label_field(names)
             value = fields.get(label) if label is not None else None
-            found.add(value if isinstance(value, str | int | float) else None)
+            if label == _VW_LABEL:
+                value = _label_parts(value)[0]
+            found.append(value if isinstance(value, str | int | float) else None)
             lines += 1
-            if lines >= _HEAD_LINES and len(found - {None}) > 1:
+            if lines >= _HEAD_LINES and len(set(found) - {None}) > 1:
                 break
         if schema.label is None:
-            label = label_name(names)
+            label = _label_field(names)
             if label is None and (lines or source.head(1)):
                 listed = ", ".join(repr(name[:_SHOWN]) for name in list(names)[:12]) or "none that could be read"
                 raise InvalidDataError(
@@ -149,14 +156,16 @@ class _Parser:
         self._features = FeatureHasher(schema)
         self._labels = Labels(schema.labels)
         self._sign = lru_cache(1 << 10, typed=True)(self._labels.of_value)
-        self._other = frozenset(name for name in (schema.label, schema.weight) if name is not None)
+        self._is_vw = schema.label == _VW_LABEL
+        taken = (schema.label, schema.weight, _VW_WEIGHT if self._is_vw else None)
+        self._other = frozenset(name for name in taken if name is not None)
 
     def chunk(self, block: Block) -> Chunk:
         """The rows of a block."""
         data: list[float] = []
         indices: list[int] = []
         spaces: list[int] = []
-        indptr, y, weight, lines = [0], [], [], []
+        indptr, y, labels, weight, lines = [0], [], [], [], []
         groups: list[list[Any]] = [[] for _ in self._schema.groups]
         errors = list(block.errors)
         for number, line in enumerate(block.text.tobytes().split(b"\n"), block.line + 1):
@@ -164,7 +173,9 @@ class _Parser:
                 continue
             try:
                 pairs = parse_line(line.removesuffix(b"\r"))
-                sign, importance = self._label(pairs), self._weight(pairs)
+                if self._is_vw:
+                    pairs = list(_from_vw(pairs))
+                (sign, label), importance = self._label(pairs), self._weight(pairs)
                 named = [self._group(pairs, name) for name in self._schema.groups]
                 row = self._features.row(pairs, self._other)
             except (_Line, FeatureError) as wrong:
@@ -175,6 +186,7 @@ class _Parser:
             spaces.extend(row.spaces[column] for column in row.values if row.spaces)
             indptr.append(len(data))
             y.append(sign)
+            labels.append(label)
             weight.append(importance)
             lines.append(number)
             for column, value in zip(groups, named, strict=True):
@@ -193,6 +205,7 @@ class _Parser:
             np.array(spaces, np.uint8),
             schema.crossings,
             source=self._where,
+            labels=self._labels.names(labels) if self._labels.are_many else _NO_WEIGHT,
             groups=group_table(groups, len(y)),
         )
 
@@ -203,28 +216,60 @@ class _Parser:
             raise _Line(name, "the name of a group must be a text or a number")
         return value
 
-    def _label(self, pairs: Pairs) -> int:
+    def _label(self, pairs: Pairs) -> tuple[int, Any]:
+        """What the label means, and what it is."""
         value = next((value for name, value in pairs if name == self._schema.label), None)
         whole = isinstance(value, list | tuple)
         long = isinstance(value, str) and len(value) > _LONG
         sign = UNKNOWN if whole else self._labels.of_value(value) if long else self._sign(value)
         if sign in (-1, 1):
-            return sign
+            return sign, value
         if not self._labelled:
-            return 0
+            return 0, None
         words = "the label must be a number or a text" if whole else self._labels.message(value)
         raise _Line(self._schema.label or 0, words, None if sign == 0 else "..." if whole else as_text(value)[:_LONG])
 
     def _weight(self, pairs: Pairs) -> float:
-        if self._schema.weight is None:
+        if self._schema.weight is None and not self._is_vw:
             return 1.0
-        value = next((value for name, value in pairs if name == self._schema.weight), None)
+        field = self._schema.weight or _VW_WEIGHT
+        value = next((value for name, value in pairs if name == field), 1.0 if self._is_vw else None)
         if isinstance(value, int | float) and not isinstance(value, bool):
             weight = float(min(max(value, -1.0), 1e60))  # whole numbers may be too large for a float
             if is_importance(np.array([weight]))[0]:
                 return weight
         shown = b"" if value is None else as_bytes(value)[:64] if isinstance(value, str | int | float) else b"..."
-        raise _Line(self._schema.weight, sentence(codes.WEIGHT, shown, self._schema))
+        raise _Line(field, sentence(codes.WEIGHT, shown, self._schema))
+
+
+def _label_field(names: Iterable[str]) -> str | None:
+    """The field that is the label by its name, if there is one."""
+    return _VW_LABEL if _VW_LABEL in names else label_name(names)
+
+
+def _label_parts(label: Any) -> tuple[Any, Any]:
+    """The label and the importance of Vowpal Wabbit's `_label`."""
+    if not isinstance(label, tuple):
+        return label, 1.0
+    parts = {name.lower(): value for name, value in label}
+    return parts.get("label"), parts.get("weight", 1.0)
+
+
+def _from_vw(pairs: Pairs) -> Iterator[tuple[str, Any]]:
+    """The fields of one of Vowpal Wabbit's objects that are read: label, importance and features.
+
+    >>> list(_from_vw((("_label", (("Label", 1), ("Weight", 2.0))), ("_tag", "x"), ("_text", "a b"), ("age", 3))))
+    [('_label', 1), ('_weight', 2.0), ('a', 1.0), ('b', 1.0), ('age', 3)]
+    """
+    for name, value in pairs:
+        if name == _VW_LABEL:
+            label, weight = _label_parts(value)
+            yield name, label
+            yield _VW_WEIGHT, weight
+        elif name == _VW_TEXT and isinstance(value, str):
+            yield from ((word, 1.0) for word in value.split())
+        elif not name.startswith("_"):
+            yield name, value
 
 
 def _head(source: Source) -> Iterator[Pairs]:

@@ -372,17 +372,17 @@ def _labels_header(source: Source, count: int) -> _Header:
     return of
 
 
-def _labels_in_head(source: Source, of: _Header, place: str | int | None) -> set[Any]:
+def _labels_in_head(source: Source, of: _Header, place: str | int | None) -> list[Any]:
     """The labels in the first rows; as many rows more as it takes to find a second one, within reason."""
-    found: set[Any] = set()
+    found: list[Any] = []
     step = rows_of_a_chunk(int(np.prod(of.shape[1:], dtype=object)) * of.dtype.itemsize // 8)
     words = (of.dtype[place] if isinstance(place, str) else of.dtype).kind in "SU"
     most = _MOST_HEAD if words else _HEAD_CHUNKS * step
     try:
         for first, rows in _rows_from(source, of, 0, step):
             column = rows[:, place] if isinstance(place, int) else rows if place is None else rows[place]
-            found.update(np.unique(_valid_text(column, source.name, first)).tolist())
-            if len(found) > 1 or found & NEGATIVE or first + step >= most:
+            found += _valid_text(column, source.name, first).reshape(-1).tolist()
+            if len(set(found)) > 1 or NEGATIVE.intersection(found) or first + step >= most:
                 break
     except InvalidDataError:  # what comes before the damage is handed out first
         if words:

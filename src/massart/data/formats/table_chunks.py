@@ -20,6 +20,7 @@ __all__ = ["Matrix", "Table", "converted", "frozen", "group_table", "is_importan
 _BYTES: Final = 1 << 22  # of a dense chunk, and
 _MOST_BYTES: Final = 1 << 26  # of one whose rows are long
 _NO_WEIGHT: Final = np.empty(0)
+_NO_LABELS: Final = np.empty(0)
 _LONG: Final = 256  # characters of a label of which no more is shown
 _SMALLEST, _LARGEST = 1e-50, 1e50  # an importance other than 0
 
@@ -132,6 +133,11 @@ class Table:
 
         `groups` holds the columns of groups.
         """
+        names = _NO_LABELS
+        if self.labels.are_many:
+            labelled = np.flatnonzero(y == 1).tolist() if y is not None else []
+            every = dict.fromkeys(range(matrix.values.shape[0])) | {row: label(row) for row in labelled}
+            names = self.labels.names(list(every.values()))
         count = matrix.values.shape[0]
         y = np.zeros(count, np.int8) if y is None else y
         errors = self._errors(matrix, y, label, weight)
@@ -144,6 +150,7 @@ class Table:
             keep = np.ones(count, np.bool_)
             keep[list(errors)] = False
             values, y, lines, named_groups = values[keep], y[keep], lines[keep], named_groups[keep]
+            names = names[keep] if names.size else names
             weight = None if weight is None else weight[keep]
             varying = {j: numbers[keep] for j, numbers in varying.items()}
         if weight is None or bool((weight == 1.0).all()):
@@ -164,7 +171,18 @@ class Table:
         width = self._schema.width or values.shape[1]
         crossings = self._schema.crossings
         return Chunk(
-            rows, width, y, weight, end, lines, named, spaces, crossings, source=self.where, groups=named_groups
+            rows,
+            width,
+            y,
+            weight,
+            end,
+            lines,
+            named,
+            spaces,
+            crossings,
+            source=self.where,
+            groups=named_groups,
+            labels=names,
         )
 
     def _csr(self, values: NDArray[Any], varying: Mapping[int, NDArray[np.uint32]]) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk, Position, RowError
 from massart.data.formats import Format
-from massart.data.formats.labels import NEGATIVE, with_labels
+from massart.data.formats.labels import NEGATIVE, Labels, with_labels
 from massart.data.io.blocks import Block, Spare, blocks
 from massart.data.io.prefetch import in_order
 from massart.data.io.sources import Source
@@ -28,6 +28,7 @@ _BLOCK = 2_000_000  # bytes: smaller ones cost more of everything but memory
 _WIDE = 1 << 20  # columns above which a model takes so much memory that blocks are smaller
 _ALL_ONE = np.empty(0)
 _BLANKS = np.uint8(0), np.uint8(32)  # and line ends
+_LISTED = 4  # labels in a message
 _HEADS = (1 << 16, 1 << 18, 1 << 20)  # bytes that are looked at for labels
 _NUMBER = rb"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 _SVMLIGHT_LABEL = re.compile(rb"^[ \t]*%b(?=[ \t\r#]|$)" % _NUMBER, re.MULTILINE)
@@ -78,9 +79,10 @@ def parse_block(text: bytes | NDArray[np.uint8], schema: Schema, *, labelled: bo
 def parse_codes(
     text: NDArray[np.uint8], schema: Schema, *, tags: bool = False, labelled: bool = True, most_rows: int = -1
 ) -> Any:
-    """(y, weight, lines, (data, indices, indptr), spaces, tags, errors) as the kernels give them.
+    """(y, labels, weight, lines, (data, indices, indptr), spaces, tags, errors) as the kernels give them.
 
-    `lines` and the lines of `errors` (line, column, code) count from 1 within the text.
+    `labels` are those of more than two classes, or empty. `lines` and the lines of `errors` (line, column, code) count
+    from 1 within the text.
     """
     if text.size and text[-1] != 10:
         raise ValueError("the text must end with a newline")
@@ -90,6 +92,7 @@ def parse_codes(
     data, indices = np.empty(entries), np.empty(entries, np.uint32)
     spaces = np.empty(entries if is_vw and schema.crossings else 0, np.uint8)
     y, lines = np.empty(most_rows, np.int8), np.empty(most_rows, np.int64)
+    values = np.empty(most_rows if schema.is_many else 0)
     indptr = np.empty(most_rows + 1, np.uint32)
     errors = np.empty((most_rows, 3), np.int64)
     weight, places = _ALL_ONE, np.empty((most_rows if tags and is_vw else 0, 2), np.int64)
@@ -97,20 +100,20 @@ def parse_codes(
     mask = 0 if schema.bits is None else (1 << schema.bits) - 1
     if is_vw:
         weight = np.empty(most_rows)
-        out: Any = (y, weight, lines, indptr, data, indices, spaces, places, errors)
+        out: Any = (y, values, weight, lines, indptr, data, indices, spaces, places, errors)
         rows, used, _, wrong = parse_vw(text, (np.uint32(mask), labels, labelled), out)
         weight = weight[:rows]
     else:
         limit = np.uint64(2**32 - 1 if schema.bits is not None else schema.features or MOST_FEATURES)
-        out = (y, lines, indptr, data, indices, errors)
+        out = (y, values, lines, indptr, data, indices, errors)
         rows, used, _, wrong = parse_svmlight(text, (np.uint64(mask), limit, labels, labelled), out)
     csr = data[:used], indices[:used], indptr[: rows + 1]
-    return y[:rows], weight, lines[:rows], csr, spaces[:used], places[:rows], errors[:wrong]
+    return y[:rows], values[:rows], weight, lines[:rows], csr, spaces[:used], places[:rows], errors[:wrong]
 
 
 def _chunk(name: str, block: Block, schema: Schema, *, tags: bool, labelled: bool) -> Chunk:
     parsed = parse_codes(block.text, schema, tags=tags, labelled=labelled, most_rows=block.end.line - block.line)
-    y, weight, lines, csr, spaces, places, found = parsed
+    y, labels, weight, lines, csr, spaces, places, found = parsed
     if weight.size and bool((weight == 1.0).all()):
         weight = _ALL_ONE
     errors = block.errors
@@ -124,7 +127,7 @@ def _chunk(name: str, block: Block, schema: Schema, *, tags: bool, labelled: boo
         own = _tags(block.text, places)
     lines += block.line
     groups = _group_values(csr, y.size, schema)
-    return Chunk(csr, width, y, weight, block.end, lines, errors, spaces, schema.crossings, own, name, groups)
+    return Chunk(csr, width, y, weight, block.end, lines, errors, spaces, schema.crossings, own, name, groups, labels)
 
 
 def _group_values(csr: Any, count: int, schema: Schema) -> NDArray[Any]:
@@ -171,27 +174,28 @@ def _unknown(code: int, rest: bytes) -> str | None:
     return label[0].decode("utf-8", "replace") if label and b":" not in label[0] else None
 
 
-def _labels_in_head(source: Source, schema: Schema) -> set[float]:
+def _labels_in_head(source: Source, schema: Schema) -> list[float]:
     """The labels in the first lines: in 64 kB, in more if that is but one of which nothing can be said."""
     pattern = _VW_LABEL if schema.format == "vw" else _SVMLIGHT_LABEL
-    found: set[float] = set()
+    found: list[float] = []
     for size in _HEADS:
         text = source.head(size)
         whole = text if len(text) < size else text[: text.rfind(b"\n") + 1]
-        found = {float(match[1]) for match in pattern.finditer(whole.removeprefix(b"\xef\xbb\xbf"))}
-        if len(found) > 1 or found & NEGATIVE or len(text) < size:
+        found = [float(match[1]) for match in pattern.finditer(whole.removeprefix(b"\xef\xbb\xbf"))]
+        if len(set(found)) > 1 or NEGATIVE.intersection(found) or len(text) < size:
             break
     return found
 
 
 def _label_numbers(schema: Schema) -> tuple[float, float, float]:
-    """Two numbers that mean -1 and one that means +1."""
+    """Two numbers that mean -1 and one that means +1; NaN for more than two classes."""
     if schema.labels is None:
         return -1.0, 0.0, 1.0
-    try:
-        negative, positive = (float(text) for text in schema.labels)
-    except ValueError:
+    if not Labels(schema.labels).are_numbers:
         raise InvalidParameterError(
-            f"`labels={schema.labels}`: labels are numbers in {schema.format} text; give two numbers"
-        ) from None
+            f"`labels={schema.labels[:_LISTED]}`: labels are numbers in {schema.format} text; give numbers"
+        )
+    if schema.is_many:
+        return np.nan, np.nan, np.nan
+    negative, positive = map(float, schema.labels)
     return negative, negative, positive

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.data.chunk import Chunk
-from massart.data.formats.labels import is_number
+from massart.data.formats.labels import ClassNumbers, as_text, is_number
 from massart.data.schema import Schema
 from massart.errors import InvalidParameterError
 from massart.values import Value
@@ -36,13 +36,14 @@ class Heading(Value):
     """
 
     format: str
-    labels: tuple[str, str]
-    numeric: bool  # whether both labels are numbers
+    labels: tuple[str, ...]
+    numeric: bool  # whether all labels are numbers
     names: tuple[str, ...] | None
     bits: int | None
     width: int | None
     weighted: bool
     hashed_names: Mapping[int, str] = {}  # column -> name, where the name is hashed to it
+    classes: ClassNumbers | None = None  # by whose numbers from 1 more than two labels that are text are written
 
     @classmethod
     def of(cls, schema: Schema, to: str, *, weighted: bool) -> "Heading":
@@ -52,9 +53,13 @@ class Heading(Value):
         ('age', 'old_town')
         """
         labels = schema.labels or ("-1", "1")
-        numeric = all(map(is_number, labels))
+        numeric, classes = all(map(is_number, labels)), None
         if not numeric and to in ("svmlight", "vw", "npy"):
-            labels, numeric = ("-1", "1"), True
+            if schema.is_many:
+                classes = ClassNumbers(labels, grows=True)
+            else:
+                labels = ("-1", "1")
+            numeric = True
         names = None if schema.bits is not None else schema.columns
         width = schema.width
         if names is not None:
@@ -65,7 +70,7 @@ class Heading(Value):
             _check_width(width, to, hashed=schema.bits is not None)
         if names is not None and to != "svmlight":
             names = _checked(names, to, weighted=weighted)
-        return cls(to, labels, numeric, names, schema.bits, width, weighted, _hashed_names(schema, to))
+        return cls(to, labels, numeric, names, schema.bits, width, weighted, _hashed_names(schema, to), classes)
 
     def keys(self, form: str, quoted: Callable[[str], str] = str) -> Callable[[NDArray[np.uint32]], list[str]]:
         """A function from columns to what stands before their values; `form` has a %s for a name, or a number."""
@@ -79,9 +84,28 @@ class Heading(Value):
         return lambda columns: list(map(own.get, columns.tolist(), map(number, self.numbers(columns).tolist())))
 
     @property
-    def label_numbers(self) -> tuple[float, float]:
-        """The two labels as numbers."""
-        return float(self.labels[0]), float(self.labels[1])
+    def are_whole(self) -> bool:
+        """Whether labels are whole numbers, as far as known; others may join those of more than two classes."""
+        return self.numeric and all(float(text).is_integer() and abs(float(text)) < 2**53 for text in self.labels)
+
+    def label_texts(self, chunk: Chunk, part: slice, form: Callable[[str], str] = str) -> list[str]:
+        """What stands for the label of each row, "" for none; `form` makes it of the label."""
+        if len(self.labels) == 2:
+            words = (form(self.labels[0]), "", form(self.labels[1]))
+            return [words[sign] for sign in (chunk.y[part] + 1).tolist()]
+        labels = chunk.labels[part]
+        if self.classes is not None:
+            return [form(str(number + 1)) if number >= 0 else "" for number in self.classes.of(labels).tolist()]
+        if labels.dtype == object:
+            every = {label: "" if label is None else form(label) for label in set(labels.tolist())}
+            return [every[label] for label in labels.tolist()]
+        values, places = np.unique(labels, return_inverse=True)
+        texts = ["" if np.isnan(value) else form(as_text(value)) for value in values.tolist()]
+        return [texts[place] for place in places.tolist()]
+
+    def label_numbers(self, chunk: Chunk, part: slice) -> NDArray[np.float64]:
+        """The label of each row as a number, NaN for none."""
+        return np.array([float(text or "nan") for text in self.label_texts(chunk, part)])
 
     def numbers(self, columns: NDArray[np.uint32]) -> NDArray[np.int64]:
         """What stands for columns of a chunk where they have no names."""
@@ -194,15 +218,8 @@ def _joined(
         yield between.join(pieces[begin:end])
 
 
-def _signs(chunk: Chunk, part: slice, negative: str, none: str, positive: str) -> list[str]:
-    """What stands for the label of each row."""
-    words = (negative, none, positive)
-    return [words[sign] for sign in (chunk.y[part] + 1).tolist()]
-
-
 def svmlight_lines(heading: Heading) -> Callable[[Chunk], Iterator[str]]:
     """Indices in increasing order, as other programs want them."""
-    negative, positive = heading.labels
 
     def lines(chunk: Chunk) -> Iterator[str]:
         for part, values, columns, starts in _parts(chunk):
@@ -212,7 +229,7 @@ def svmlight_lines(heading: Heading) -> Callable[[Chunk], Iterator[str]]:
                 order = np.argsort(keys)
                 values, numbers = values[order], numbers[order]  # noqa: PLW2901
             texts = list(map(" %d:".__mod__, numbers.tolist()))
-            signs = _signs(chunk, part, negative, "", positive)
+            signs = heading.label_texts(chunk, part)
             for sign, row in zip(signs, _joined(values, texts, starts), strict=True):
                 # Without a label a line begins with a feature; if there is none, with one that is 0.
                 yield sign + row if sign else row[1:] or "1:0"
@@ -222,13 +239,12 @@ def svmlight_lines(heading: Heading) -> Callable[[Chunk], Iterator[str]]:
 
 def vw_lines(heading: Heading) -> Callable[[Chunk], Iterator[str]]:
     """One namespace without a name; importances other than 1, and tags, stand before it."""
-    negative, positive = heading.labels
     keys = heading.keys(" %s:")
 
     def lines(chunk: Chunk) -> Iterator[str]:
         for part, values, columns, starts in _parts(chunk):
             texts = keys(columns)
-            heads = _signs(chunk, part, f"{negative} ", "", f"{positive} ")
+            heads = heading.label_texts(chunk, part, "{} ".format)
             if chunk.weight.size:
                 weights = ["" if text == "1" else f"{text} " for text in number_texts(chunk.weight[part])]
                 heads = [head and head + weight for head, weight in zip(heads, weights, strict=True)]
@@ -244,15 +260,17 @@ def vw_lines(heading: Heading) -> Callable[[Chunk], Iterator[str]]:
 
 def jsonl_lines(heading: Heading) -> Callable[[Chunk], Iterator[str]]:
     """An object for each row: the label if there is one, the importance if any row has one, the features."""
-    texts = heading.labels if not heading.numeric else number_texts(np.array(heading.label_numbers))
     label = json.dumps(LABEL)
-    signs = [f"{label}: {text if heading.numeric else json.dumps(text)}" for text in texts]
+
+    def field(text: str) -> str:
+        return f"{label}: {number_texts(np.array([float(text)]))[0] if heading.numeric else json.dumps(text)}"
+
     keys = heading.keys("%s: ", json.dumps)
 
     def lines(chunk: Chunk) -> Iterator[str]:
         for part, values, columns, starts in _parts(chunk):
             names = keys(columns)
-            heads = [[one] if one else [] for one in _signs(chunk, part, signs[0], "", signs[1])]
+            heads = [[one] if one else [] for one in heading.label_texts(chunk, part, field)]
             if heading.weighted:
                 for head, text in zip(heads, _weights(chunk, part), strict=True):
                     head.append(f"{json.dumps(WEIGHT)}: {text}")
@@ -264,12 +282,11 @@ def jsonl_lines(heading: Heading) -> Callable[[Chunk], Iterator[str]]:
 
 def csv_lines(heading: Heading, separator: str = ",") -> Callable[[Chunk], Iterator[str]]:
     """The label, the importance if any row has one, a cell for every column."""
-    negative, positive = (_cell(text) for text in heading.labels)
 
     def lines(chunk: Chunk) -> Iterator[str]:
         for part, cells in dense_blocks(chunk, heading):
             texts, width = _cells(cells), cells.shape[1]
-            heads = _signs(chunk, part, negative, "", positive)
+            heads = heading.label_texts(chunk, part, _cell)
             if heading.weighted:
                 heads = [f"{head}{separator}{one}" for head, one in zip(heads, _weights(chunk, part), strict=True)]
             for row, head in enumerate(heads):

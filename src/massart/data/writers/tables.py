@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
@@ -26,12 +27,11 @@ class ArrowRows:
     def __init__(self, target: Target, heading: Heading) -> None:
         arrow = pyarrow()
         self._heading = heading
-        whole = heading.numeric and all(label == int(label) and abs(label) < 2**53 for label in heading.label_numbers)
+        whole = heading.are_whole and len(heading.labels) == 2  # of more than two classes, others may join
         kind = arrow.int64() if whole else arrow.float64() if heading.numeric else arrow.string()
-        self._labels: list[Any] = [heading.labels[0], None, heading.labels[1]]
-        if heading.numeric:
-            negative, positive = (int(one) if whole else one for one in heading.label_numbers)
-            self._labels = [negative, None, positive]
+        self._label: Callable[[str], Any] = (
+            (lambda text: int(float(text))) if whole else float if heading.numeric else str
+        )
         columns = [(LABEL, kind), *([(WEIGHT, arrow.float64())] if heading.weighted else [])]
         columns += [(name, arrow.float64()) for name in heading.feature_names()]
         self._schema = arrow.schema(columns)
@@ -47,7 +47,7 @@ class ArrowRows:
         """Write these rows, or let them wait for others."""
         arrow = pyarrow()
         for part, cells in dense_blocks(chunk, self._heading):
-            labels = [self._labels[sign] for sign in (chunk.y[part] + 1).tolist()]
+            labels = [self._label(text) if text else None for text in self._heading.label_texts(chunk, part)]
             columns = [arrow.array(labels, self._schema.field(LABEL).type)]
             if self._heading.weighted:
                 columns.append(arrow.array(chunk.weight[part] if chunk.weight.size else np.ones(len(labels))))
@@ -97,10 +97,9 @@ class NpyRows:
 
     def add(self, chunk: Chunk) -> None:
         """Write these rows."""
-        negative, positive = self._heading.label_numbers
-        words = np.array([negative, np.nan, positive])
         for part, cells in dense_blocks(chunk, self._heading):
-            block = np.column_stack((words[chunk.y[part] + 1], cells)).astype("<f8", copy=False)
+            labels = self._heading.label_numbers(chunk, part)
+            block = np.column_stack((labels, cells)).astype("<f8", copy=False)
             if self._body is None:
                 self._target.write(np.ascontiguousarray(block))
             else:

@@ -54,10 +54,18 @@ def _is_importance(value: float) -> bool:
 
 @njit(cache=True)
 def _label(text: Bytes, begin: np.uint64, end: np.uint64, labels: Any, names: Any) -> Any:
-    """(-1, +1 or 0, error code or 0) of a label; where there are names, they are compared as text."""
+    """(-1, +1 or 0, error code or 0) of a label; where there are names, they are compared as text.
+
+    If the first of `labels` is infinite, there are more than two classes, and every text is a label: +1.
+    """
     sign, wrong = np.int8(0), codes.CLASS
     negative, positive = names
-    if positive.size > 0 or negative.size > 0:
+    if labels[0] == np.inf:
+        if is_missing(text, begin, end):
+            wrong = codes.LABEL
+        else:
+            sign = np.int8(1)
+    elif positive.size > 0 or negative.size > 0:
         if _is_same(text, begin, end, positive):
             sign = np.int8(1)
         elif _is_same(text, begin, end, negative):
@@ -240,14 +248,14 @@ def _put(entries: Any, n: Any, value: float, column: Any, slot: Any) -> Any:
 def _numbers(
     text: Bytes, begin: np.uint64, separator: np.uint8, columns: Any, labels: Any, entries: Any, n: Any
 ) -> Any:
-    """(whether it is one, where it ends, n, -1 or +1 or 0, importance) of a record of plain numbers and empty fields.
+    """(whether it is one, where it ends, n, -1 or +1 or 0, importance, label's begin and end) of a record of numbers.
 
-    All others take `_any_record`.
+    Fields may be empty. All other records take `_any_record`.
     """
     kinds, targets, slots = columns
     size, width, field = np.uint64(text.size), np.uint64(kinds.size), np.uint64(0)
     sign, weight, good = np.int8(0), 1.0, True
-    p, after = begin, begin
+    p, after, label, label_end = begin, begin, begin, begin
     while True:
         value, after = scan_number(text, p, size)
         empty = after == p
@@ -265,6 +273,7 @@ def _numbers(
         elif kind == LABEL:
             sign = label_sign(value, labels)
             good = good and sign != 0 and not empty
+            label, label_end = p, after
         else:
             weight = value
             good = good and _is_importance(weight) and not empty
@@ -272,23 +281,23 @@ def _numbers(
         if text[after] == NEWLINE or field == width or not good:
             break
         p = after + ONE
-    return good and field == width and text[after] == NEWLINE, after, n, sign, weight
+    return good and field == width and text[after] == NEWLINE, after, n, sign, weight, label, label_end
 
 
 @njit(cache=True, error_model="numpy", _nrt=False)
 def _any_record(
     text: Bytes, p: Any, separator: np.uint8, columns: Any, how: Any, scratch: Any, entries: Any, n: Any
 ) -> Any:
-    """(where it ends, n, -1 or +1 or 0, importance, newlines inside it, error) of the record at p.
+    """(where it ends, n, -1 or +1 or 0, importance, label's begin and end, newlines inside it, error) of a record.
 
-    The error is (code or 0, field, begin, end).
+    The record begins at p. The error is (code or 0, field, begin, end).
     """
     kinds, targets, slots = columns
     mask, labels, names, labelled = how
     size, width, field = np.uint64(text.size), np.uint64(kinds.size), np.uint64(0)
     sign, weight, lines = np.int8(0), 1.0, 0
     code, at, a, b = 0, field, p, p
-    after = p
+    after, label, label_end = p, p, p
     while True:
         kind = kinds[field] if field < width else np.uint8(LEFT_OUT)
         value, wrong, after = 0.0, 0, p
@@ -321,7 +330,7 @@ def _any_record(
                     sign, wrong = _label(scratch, np.uint64(0), unescape(text, begin, end, scratch), labels, names)
                 else:
                     sign, wrong = _label(text, begin, end, labels, names)
-                wrong = wrong if labelled else 0
+                wrong, label, label_end = wrong if labelled else 0, begin, end
             if wrong != 0 and code == 0:
                 code, at, a, b = wrong, field, begin, end
         if value != 0.0:
@@ -332,7 +341,7 @@ def _any_record(
         p = after + ONE
     if field != width and code != codes.QUOTE:
         code, a = codes.FIELDS, field
-    return after, n, sign, weight, lines, (code, at, a, b)
+    return after, n, sign, weight, label, label_end, lines, (code, at, a, b)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -341,17 +350,17 @@ def parse_csv(text: Bytes, separator: np.uint8, columns: Any, how: Any, out: Any
 
     `columns` is (kinds, targets, slots), an element per field: a number's column or the hash of a category's name, and
     its namespace. `how` is (mask, labels, names, labelled): of hashed columns, 0 where they are counted; two numbers
-    that mean -1 and one that means +1; two texts in their stead, or empty ones. `out` is (y, weight, lines, indptr,
-    data, indices, spaces, errors), with room for a row and an error per line and for the entries of all rows; `weight`
-    and `spaces` may be empty. An error is (line, code, field, begin, end), with the place of what was found, or, for
-    FIELDS, how many there are in place of `begin`.
+    that mean -1 and one that means +1; two texts in their stead, or empty ones. `out` is (y, places, weight, lines,
+    indptr, data, indices, spaces, errors), with room for a row and an error per line and for the entries of all rows;
+    `places`, which gets the begin and the end of a row's label, `weight` and `spaces` may be empty. An error is (line,
+    code, field, begin, end), with the place of what was found, or, for FIELDS, how many there are in place of `begin`.
     """
     mask, labels, names, _ = how
-    y, weights, lines, indptr, data, indices, spaces, errors = out
+    y, places, weights, lines, indptr, data, indices, spaces, errors = out
     entries = (data, indices, spaces)
     tables = merge_tables()
     scratch = np.empty(LONGEST_QUOTED, np.uint8)
-    nul, plain = has_byte(text, np.uint8(0)), names[0].size == 0 and names[1].size == 0
+    nul, plain = has_byte(text, np.uint8(0)), names[0].size == 0 and names[1].size == 0 and labels[0] != np.inf
     for kind in columns[0]:
         plain = plain and kind in (LABEL, WEIGHT, NUMBER)
     rows, n, wrong, line = np.uint64(0), np.uint64(0), 0, 0
@@ -365,9 +374,11 @@ def parse_csv(text: Bytes, separator: np.uint8, columns: Any, how: Any, out: Any
             continue
         good = False
         if plain:
-            good, p, n, sign, weight = _numbers(text, begin, separator, columns, labels, entries, first)
+            good, p, n, sign, weight, label, label_end = _numbers(
+                text, begin, separator, columns, labels, entries, first
+            )
         if not good:
-            p, n, sign, weight, inside, found = _any_record(
+            p, n, sign, weight, label, label_end, inside, found = _any_record(
                 text, begin, separator, columns, how, scratch, entries, first
             )
         p += ONE
@@ -385,6 +396,8 @@ def parse_csv(text: Bytes, separator: np.uint8, columns: Any, how: Any, out: Any
         if mask > np.uint32(0):
             n = merge_row(data, indices, spaces, first, n, tables, rows + ONE)
         y[rows], lines[rows] = sign, at_line
+        if places.size > 0:
+            places[rows, 0], places[rows, 1] = label, label_end
         if weights.size > 0:
             weights[rows] = weight
         rows += ONE

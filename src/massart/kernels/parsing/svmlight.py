@@ -29,8 +29,11 @@ _CLASS[[9, 32]] = _BLANK
 
 @njit(cache=True, inline="always")
 def label_sign(value: float, labels: Floats) -> Any:
-    """-1, +1, or 0 for a label that is neither; `labels` are two that mean -1 and one that means +1."""
-    if value == labels[2]:
+    """-1, +1, or 0 for a label that is neither; `labels` are two that mean -1 and one that means +1.
+
+    If that one is NaN, there are more than two classes, and every number is a label: +1.
+    """
+    if value == labels[2] or labels[2] != labels[2]:
         return np.int8(1)
     return np.int8(-1) if value in (labels[0], labels[1]) else np.int8(0)
 
@@ -89,6 +92,16 @@ def _index(text: Bytes, start: np.uint64, stop: np.uint64, limit: np.uint64) -> 
     if index > limit:
         return index, p, codes.INDEX_LARGE
     return index, p, codes.INDEX_ZERO if index == np.uint64(0) else 0
+
+
+@njit(cache=True)
+def _first_number(text: Bytes, begin: np.uint64) -> float:
+    """The number with which a line begins; NaN if it does not."""
+    p = begin
+    while _CLASS[text[p]] == _BLANK:
+        p += _ONE
+    value, status = parse_number(text, np.int64(p), np.int64(_token_end(text, p)))
+    return value if status == OK else np.nan
 
 
 @njit(cache=True)
@@ -194,10 +207,11 @@ def parse_svmlight(text: Bytes, how: Any, out: Any) -> Any:
     """(rows, entries, lines, errors) of whole lines of text.
 
     `how` is (mask, limit, labels, labelled): hashed columns are index & mask, counted ones, if the mask is 0, are
-    index - 1; the limit is the largest index. `out` is (y, lines, indptr, data, indices, errors), with
-    room for every line, for an entry per blank and one more, and for 3 numbers per error: line, column, code.
+    index - 1; the limit is the largest index. `out` is (y, values, lines, indptr, data, indices, errors), with
+    room for every line, for an entry per blank and one more, and for 3 numbers per error: line, column, code. `values`
+    may be empty; else it gets the label of every row, NaN if it has none.
     """
-    y, lines, indptr, data, indices, errors = out
+    y, values, lines, indptr, data, indices, errors = out
     tables = merge_tables()
     no_spaces, places = np.empty(0, np.uint8), np.empty(MARKS, np.uint32)
     rows, n, line, wrong = np.uint64(0), np.uint64(0), 0, 0
@@ -221,6 +235,8 @@ def parse_svmlight(text: Bytes, how: Any, out: Any) -> Any:
             sorted_row = plain and ascending
             n = end if sorted_row else merge_row(data, indices, no_spaces, n, end, tables, rows + _ONE)
             y[rows], lines[rows] = sign, line
+            if values.size > 0:
+                values[rows] = _first_number(text, begin)
             rows += _ONE
             indptr[rows] = np.uint32(n)
         begin, k = next_line(text, p, places, used if plain else k, marks)

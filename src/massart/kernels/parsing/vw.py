@@ -95,6 +95,17 @@ def _head(text: Bytes, begin: np.uint64, bar: np.uint64, labels: Floats, labelle
 
 
 @njit(cache=True)
+def _first_number(text: Bytes, begin: np.uint64) -> float:
+    """The number with which the head of a line begins, after text before a tab; NaN if it does not."""
+    p = begin
+    while text[p] != _TAB and text[p] != _BAR and text[p] != _NEWLINE:
+        p += _ONE
+    p = _blanks_end(text, p + _ONE if text[p] == _TAB else begin)
+    value, status = parse_number(text, np.int64(p), np.int64(_run(text, p, _BLANK | _NEXT)))
+    return value if status == OK else np.nan
+
+
+@njit(cache=True)
 def _any_feature(text: Bytes, start: np.uint64, stop: np.uint64, seed: Any, scale: float, anonymous: Any) -> Any:
     """(error code, its place, value, hash, end, new count of nameless ones) of a feature whose name is start..stop."""
     at, value = start, scale
@@ -216,11 +227,12 @@ def _plain_line(
 def parse_vw(text: Bytes, how: Any, out: Any) -> Any:
     """(rows, entries, lines, errors) of whole lines of text.
 
-    `how` is (mask, labels, labelled): columns are hash & mask. `out` is (y, weight, lines, indptr, data, indices,
-    spaces, tags, errors), with room for every line, for an entry per blank and one more, and for 3 numbers per error:
-    line, column, code. `spaces` may be empty, and `tags`, which gets the start and the end of a row's tag.
+    `how` is (mask, labels, labelled): columns are hash & mask. `out` is (y, values, weight, lines, indptr, data,
+    indices, spaces, tags, errors), with room for every line, for an entry per blank and one more, and for 3 numbers per
+    error: line, column, code. `spaces` may be empty, and `tags`, which gets the start and the end of a row's tag, and
+    `values`, which gets its label, NaN if it has none.
     """
-    y, weights, lines, indptr, data, indices, spaces, tags, errors = out
+    y, values, weights, lines, indptr, data, indices, spaces, tags, errors = out
     tables = merge_tables()
     places = np.empty(MARKS, np.uint32)
     rows, n, line, wrong = np.uint64(0), np.uint64(0), 0, 0
@@ -245,6 +257,8 @@ def parse_vw(text: Bytes, how: Any, out: Any) -> Any:
         elif row:
             n = merge_row(data, indices, spaces, n, end, tables, rows + _ONE) if end > n + _ONE else end
             y[rows], weights[rows], lines[rows] = sign, weight, line
+            if values.size > 0:
+                values[rows] = _first_number(text, begin) if sign != 0 else np.nan
             if tags.size > 0:
                 tags[rows, 0], tags[rows, 1] = tag, tag_stop
             rows += _ONE
