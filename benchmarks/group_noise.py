@@ -43,6 +43,7 @@ class Online:
         return X[:, self._columns].argmax(axis=1) if self._grouped else None
 
     def fit(self, X: Any, y: Any) -> "Online":
+        """Predict and learn each row; with groups, check that each is within its bound."""
         self.answers = self._own.learn_predict(X, y, classes=[-1, 1], groups=self._groups(X))
         if self._grouped:
             for name in self._own.group_rounds_:
@@ -51,6 +52,7 @@ class Online:
         return self
 
     def predict(self, X: Any) -> Any:
+        """The labels of rows."""
         return self._own.predict(X, self._groups(X))
 
 

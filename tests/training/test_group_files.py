@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from massart import MassartClassifier, data, load
+from massart.cli.inspect_page import fact_lines, inspect_model
 from massart.data.formats import csv
 from massart.data.formats.text import parse_block
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.learners.groups import Grouped
+from massart.models.export import export_model
 from massart.training import Settings, open_training, predict_file
 from massart.training.scoring import Scorer
 
@@ -99,6 +101,19 @@ def test_a_holdout_is_predicted_by_group(tmp_path):
     schema = Schema(label="y", groups=("town",))
     summary = open_training([str(path)], Settings(holdout=4), schema, model=tmp_path / "m.massart").run()
     assert summary.holdout_error < 0.15  # everybody's pool alone errs on half of them
+
+
+def test_inspect_shows_groups_and_a_halfspace_is_not_exported(tmp_path):
+    path, model = write(tmp_path, "csv"), tmp_path / "m.massart"
+    summary = open_training([str(path)], Settings(), Schema(label="y", groups=("town",)), model=model).run()
+    found = inspect_model(model)
+    assert found["groups"] == json.loads(json.dumps(summary.as_dict()["groups"]))
+    lines = dict(fact_lines(found))
+    for name, facts in summary.groups.items():
+        assert lines[f"group {name}"].startswith(f"{facts['mistakes']} mistakes in {facts['rows']} rows")
+    assert "groups by town" in lines["reading"]
+    with pytest.raises(InvalidParameterError, match="has learned groups"):
+        export_model(model, tmp_path / "m.json")
 
 
 def test_a_column_of_groups_need_not_be_a_feature(tmp_path):

@@ -110,7 +110,9 @@ class Grouped(BinaryLearner):
         rows.check_width(self.n_features)
         rows.check_batch(order, y, weight)
         if groups is not None and groups.n_rows != rows.count:
-            raise InvalidDataError(f"there are {rows.count} rows, but groups of {groups.n_rows}: give one for each")
+            raise InvalidDataError(
+                f"there are {rows.count} rows, but groups of {groups.n_rows}: give those of each row"
+            )
         taken = np.arange(rows.count, dtype=np.uint64) if order is None else order
         check_outputs(scores, taken.size, self._no_average, self._no_average)  # everybody's pool checks the average
         if weight.size and taken.size and weight[taken.astype(np.int64)].max() > 1.0:
