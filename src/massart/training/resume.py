@@ -26,7 +26,7 @@ from massart.learners.class_pool import ClassPool
 from massart.models.headers import printable
 from massart.models.model_file import write_model
 from massart.models.opening import OpenedModel, learner_from, open_model
-from massart.training.chunk_trainer import AGAIN, BATCH, KEPT, ChunkTrainer
+from massart.training.chunk_trainer import AGAIN, BATCH, KEPT, SCORES, ChunkTrainer
 from massart.training.progress import Progress
 from massart.training.settings import Settings
 from massart.values import Value
@@ -158,8 +158,9 @@ def write_trained(
         "reading": schema.as_dict(),
         "training": training,
     }
+    meta["calibrated"] = any(name.startswith(SCORES) for name in arrays)
     if trainer.classes is not None:
-        meta["open"] = trainer.classes.grows
+        meta["open"], meta["refitted"] = trainer.classes.grows, any(name.startswith(BATCH) for name in arrays)
     if checkpoint:
         meta |= {"progress": trainer.progress.as_dict(), "layout": _LAYOUT}
     try:
