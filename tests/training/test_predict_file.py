@@ -18,9 +18,9 @@ X, Y = halfspace_rows(10, 4)
 
 
 def lines_of(chunk, scores, **options):
-    found = PredictionLines(("neg", "pos"), **options)
+    found = PredictionLines(**options)
     found.add(chunk, np.asarray(scores, float))
-    return found.text().decode()
+    return found.text(("neg", "pos")).decode()
 
 
 def test_labels_and_scores():
@@ -44,10 +44,10 @@ def test_a_chunk_of_nothing_but_errors():
 def test_parts_of_a_crossed_chunk_make_the_lines_of_the_whole():
     text = b"1 'a |u x |v y\n1 'b |u x:1e99 |v y:1e99\nbad\n-1 'd |u z |v y\n"
     chunk = parse_block(text, Schema("vw", bits=10, crossings=("uv",)))
-    found = PredictionLines(("0", "1"), as_scores=True)
+    found = PredictionLines(as_scores=True)
     for part in crossed(chunk):
         found.add(part, np.arange(len(part)) + 0.5)
-    lines = found.text().decode().split("\n")
+    lines = found.text(("0", "1")).decode().split("\n")
     assert len(lines) == 5
     assert [bool(line) for line in lines] == [True, False, False, True, False]
     assert lines[0].endswith(" a")

@@ -158,7 +158,7 @@ def test_callbacks_are_called_for_everything():
     assert notes.begun == 2
     assert [(passed, rows) for passed, rows, _ in notes.measures] == [(1, 150), (2, 150)]
     first = notes.steps[: len(notes.steps) // 2]
-    assert sum(step.scores.size for step in first) == summary.rows == 450
+    assert sum(step.size for step in first) == summary.rows == 450
     assert sum(int(step.wrong.sum()) for step in first) == summary.mistakes
     assert first[0].row(3) == 4  # the fourth row is kept apart
     assert first[0].features(3) == np.count_nonzero(X[4])
