@@ -59,6 +59,7 @@ GOOD = {
     "intercept_scaling": 1.0,
     "surplus": 10.0,
     "prior": 0.05,
+    "position": 2,
     "squares": 100.0,
     "lowered": 1.0,
     "tail": 1.0,
@@ -81,6 +82,7 @@ GOOD = {
 BAD = {
     "prior": (0.0, 1.0, -0.1, math.nan),
     "squares": (-1.0, math.nan),
+    "position": (0, -1, 1.5),
     "tail": (-1.0,),
     "floors": (-1.0,),
     "mixed": (-0.1, 1.1),

@@ -45,7 +45,7 @@ def test_a_group_of_little_noise_has_a_bound_below_that_of_all():
     [
         (lambda: theory.group_prior(0), "position >= 1"),
         (lambda: theory.specialist_price(-1.0, 0.5), "squares"),
-        (lambda: theory.specialist_price(1.0, 0.0), "0 < prior <= 1"),
+        (lambda: theory.specialist_price(1.0, 0.0), "0 < prior < 1"),
         (lambda: theory.group_mistake_bound(0.05, 0.001, 100, [(0.1, 0.1)]), "grid holds no pair"),
     ],
 )

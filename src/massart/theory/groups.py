@@ -13,18 +13,26 @@ _RATES = 32
 
 
 def everybody_prior() -> float:
-    """What the learner of everybody weighs at first among the specialists: one half."""
+    """Theorem 20 of docs/theory.md: what the learner of everybody weighs at first among the specialists.
+
+    >>> everybody_prior()
+    0.5
+    """
     return 0.5
 
 
 def group_prior(position: int) -> float:
-    """What each of the two specialists of the k-th group to join weighs at first: 1 / (4 k (k + 1)).
+    """Theorem 20 of docs/theory.md: what each of the two specialists of the k-th group to join weighs at first.
+
+    1 / (4 k (k + 1)), so that all of them and that of everybody add up to 1.
 
     >>> group_prior(1), 0.5 + 2 * sum(group_prior(k) for k in range(1, 10_000)) < 1
     (0.125, True)
     """
-    if not position >= 1:
-        raise InvalidParameterError(f"position must satisfy position >= 1; got {position!r}. The first group is 1.")
+    if not isinstance(position, int) or position < 1:
+        raise InvalidParameterError(
+            f"position must be a whole number with position >= 1; got {position!r}. The first group is 1."
+        )
     return 0.25 / (position * (position + 1.0))
 
 
@@ -38,10 +46,8 @@ def specialist_price(squares: float, prior: float) -> float:
     489.9
     """
     square = check_nonnegative("squares", squares)
-    if not 0.0 < prior <= 1.0:
-        raise InvalidParameterError(
-            f"prior must satisfy 0 < prior <= 1; got {prior!r}. All priors add up to 1 at most."
-        )
+    if not 0.0 < prior < 1.0:
+        raise InvalidParameterError(f"prior must satisfy 0 < prior < 1; got {prior!r}. All priors add up to 1 at most.")
     log = math.log(_RATES / prior)
     return min(log * 2.0**j + square * 2.0**-j for j in range(1, _RATES + 1))
 
