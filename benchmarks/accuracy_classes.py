@@ -4,8 +4,9 @@
 
 Every row is predicted before it is learned; errors, log losses and calibration errors are against the labels as they
 come, false ones included. Everybody is at the defaults. Rows come in random order; each stream as it is, and with 10%
-and 30% of the labels replaced by another class, drawn evenly. DIR of --data holds CSV files whose last column is the
-class; DIR of --more holds .npz files with X and y. Without either there are the data sets of scikit-learn and river.
+and 30% of the labels, or as --noise says, replaced by another class, drawn evenly. DIR of --data holds CSV files whose
+last column is the class; DIR of --more holds .npz files with X and y. Without either there are the data sets of
+scikit-learn and river.
 
 A stream is missed where the error is above that of the best peer by more than one point and by more than 5% of it, or
 above that of the most frequent class of the whole stream by more than one point.
@@ -26,7 +27,6 @@ from accuracy_streams import SEED
 from numpy.typing import NDArray
 
 OURS, CONSTANT = "massart", "most frequent"
-NOISES = (0.0, 0.1, 0.3)
 _BINS = 15
 _VW = {
     "vw oaa squared": "--oaa {k} --loss_function squared",
@@ -169,6 +169,7 @@ def main() -> None:
     parser.add_argument("--more", type=Path, help="folder with .npz files that hold X and y")
     parser.add_argument("--seeds", type=int, default=3, help="orders of each stream; 1 from 5,000 rows on")
     parser.add_argument("--json", type=Path, help="write all numbers here")
+    parser.add_argument("--noise", default="0,0.1,0.3", help="shares of labels that are replaced, with commas")
     parser.add_argument("--without", default="", help="leave these learners out, with commas")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
@@ -176,7 +177,7 @@ def main() -> None:
     found: dict[str, dict[str, list[float]]] = {}
     for name, X, y in streams(options.data, options.more):
         k = int(y.max()) + 1
-        for noise in NOISES:
+        for noise in map(float, options.noise.split(",")):
             runs: dict[str, list[tuple[float, ...]]] = defaultdict(list)
             for seed in range(options.seeds if len(y) < 5000 else 1):
                 rng = np.random.default_rng([SEED, seed])

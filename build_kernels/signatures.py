@@ -1,7 +1,7 @@
 """Types of a kernel's arguments, as they stand in signatures.txt.
 
 f64 f32 i64 i8 u64 u32 u8 bool    numbers
-[f64]  [[f64]]                    a C-contiguous array that is only read, of 1 or 2 dimensions
+[f64]  [[f64]]  [[[f64]]]         a C-contiguous array that is only read, of 1, 2 or 3 dimensions
 mut [f64]                         an array that is written
 (f64, [u32])                      a tuple
 """

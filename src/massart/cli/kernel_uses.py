@@ -55,12 +55,18 @@ def learn_arrays(folder: Path) -> None:
             classifier = MassartClassifier(random_state=0).partial_fit(X, _labels(), classes=[-1, 1])
             classifier.learn_predict(X, _labels())
             classifier.certificate()
+            classifier.predict_proba(X)
+            several = MassartClassifier(random_state=0).partial_fit(X, np.arange(_ROWS) % 3)
+            several.partial_fit(X, np.arange(_ROWS) % 3, sample_weight=np.ones(_ROWS)).predict_proba(X)
             if sparse.issparse(X):
                 X.resize(_ROWS, MANY_COLUMNS + 1)
                 wide = MassartClassifier(random_state=0).partial_fit(X, _labels(), classes=[-1, 1])
                 wide.partial_fit(X, _labels(), sample_weight=np.ones(_ROWS))
     X = _dense(4)
     MassartClassifier(random_state=0).fit(X, np.arange(_ROWS) % 3).predict(X)
+    for options in (_KNOWN, {"horizon": 10.0}):
+        one_each = MassartClassifier(**options, random_state=0).partial_fit(X, np.arange(_ROWS) % 3, classes=range(3))
+        one_each.partial_fit(X, np.arange(_ROWS) % 3, sample_weight=np.ones(_ROWS)).predict_proba(X)
     MassartClassifier(horizon=10.0, random_state=0).fit(X, _labels()).predict(X)
     groups = np.arange(_ROWS) % 3
     for rows in _arrays(4):

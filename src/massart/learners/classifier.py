@@ -50,11 +50,12 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         E[mistakes] <= noise_rate * T + O(sqrt(T) / margin)                        (Theorem 1 of docs/theory.md)
 
-    By default neither needs to be known, and rows need not be scaled. The bound is then that of Theorem 7(e): it starts
-    from the next noise rate of a grid (0.05, 0.15, 0.3, 0.45), says nothing above 0.45 or below margin 1/128, and may
-    say nothing for the first hundred thousand rounds; see `certificate`. The bounds are about the predictions made
-    inside `partial_fit`, each before its row is learned: `learn_predict` returns them, `mistakes_` counts the wrong
-    ones. `predict` uses the weights as they are afterwards; nothing is proved for it.
+    By default neither needs to be known, and rows need not be scaled. More than two classes are then learned together,
+    by experts of which some are not linear (docs/experts.md). With two classes the bound is that of Theorem 7(e): it
+    starts from the next noise rate of a grid (0.05, 0.15, 0.3, 0.45), says nothing above 0.45 or below margin 1/128,
+    and may say nothing for the first hundred thousand rounds; see `certificate`. The bounds are about the predictions
+    made inside `partial_fit`, each before its row is learned: `learn_predict` returns them, `mistakes_` counts the
+    wrong ones. `predict` uses the weights as they are afterwards; nothing is proved for it.
 
     Parameters
     ----------
@@ -106,6 +107,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1 or n_classes, n_features)
     intercept_ : ndarray of shape (1 or n_classes,)
+        Of scores that are linear: not of several classes with default settings, which are learned together.
     n_features_in_, feature_names_in_ : as in scikit-learn; of a frame that is hashed, its columns.
     reading_ : dict
         How a frame with text was hashed; of a model file of `massart train`, how its files were read.
@@ -128,6 +130,10 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     mistake bound, and conventional ones, which scale features on their own. `mistakes_` counts the predictions they
     made together, random draws included; `predict` uses their vote, which is one halfspace: `coef_` and `intercept_`.
     Rows are scaled inside; `coef_` and `intercept_` apply to rows as they are.
+
+    More than two classes with default settings, or classes that join, have other experts, which are of all classes
+    each, and one halfspace per class among them, on which the certificate rests (Theorem 23). `predict` answers with
+    the class of highest `predict_proba`.
 
     `sample_weight` multiplies the cost of a row. The bounds hold for weights that are fixed before the label is seen,
     also if they depend on the past (Theorem 12). They need not hold for weights that depend on the label, which cannot
@@ -258,7 +264,11 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
         groups: Any = None,
     ) -> Self:
-        """Predict each row, then learn it. `classes`, all labels that may ever occur, is needed at the first call.
+        """Predict each row, then learn it.
+
+        `classes` are all labels that may ever occur. Without them, with default settings, a class joins when it first
+        comes, which learns the same, bit for bit, as if it had been known among three or more from the start. The first
+        row counts as a mistake then: no class has come that could be answered.
 
         `groups` names the groups of each row, see the class; new ones may come at any call.
         """

@@ -33,7 +33,7 @@ CALIBRATIONS: Final = BLENDS * len(POWERS) * len(NOISE_RATES)
 _LEAST: Final = 1e-100  # a probability below that counts as that
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def highest_of(P: Floats, e: int, k: int) -> int:
     """The first class of those with the highest number in row e; -1 without classes."""
     best = -1
@@ -43,22 +43,22 @@ def highest_of(P: Floats, e: int, k: int) -> int:
     return best
 
 
-@njit(cache=True, error_model="numpy")
-def _blend(P: Floats, weights: Floats, experts: int, k: int, B: Floats, b: int) -> None:
-    """Row b of B: the probabilities in P, weighed."""
+@njit(cache=True, error_model="numpy", _nrt=False)
+def _blend(P: Floats, weights: Floats, row: int, experts: int, k: int, B: Floats, b: int) -> None:
+    """Row b of B: the probabilities in P, weighed by a row of weights."""
     total = 0.0
     for e in range(experts):
-        total += weights[e]
+        total += weights[row, e]
     for c in range(k):
         B[b, c] = 0.0
     for e in range(experts):
-        share = weights[e] / total if total > 0.0 else 1.0 / experts
+        share = weights[row, e] / total if total > 0.0 else 1.0 / experts
         if share > 0.0:
             for c in range(k):
                 B[b, c] += share * P[e, c]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _powers(B: Floats, b: int, k: int, R: Floats) -> None:
     """Rows of R, one for each power: a blend to that power, its sum 1."""
     first, highest, n = b * len(POWERS), 0.0, len(POWERS)
@@ -82,16 +82,17 @@ def _powers(B: Floats, b: int, k: int, R: Floats) -> None:
             R[s, c] *= inverse
 
 
-@njit(cache=True, error_model="numpy")
-def mix(P: Floats, M: Floats, mixed: Floats, trust: Floats, experts: int, k: int, R: Floats, p: Floats) -> None:
-    """p[0] becomes the probabilities of the k classes; rows of R those of the blends to each power, B after them.
+@njit(cache=True, error_model="numpy", _nrt=False)
+def mix(
+    P: Floats, M: Floats, mixed: Floats, trust: Floats, experts: int, k: int, R: Floats, B: Floats, p: Floats
+) -> None:
+    """p[0] becomes the probabilities of the k classes; rows of R those of the blends to each power, and B the blends.
 
     `mixed` are Bayes' weights of the learners, `trust` those of the calibrations.
     """
     n, rates = len(POWERS), len(NOISE_RATES)
-    B = R[BLENDS * n :]
-    _blend(P, mixed, experts, k, B, 0)
-    _blend(P, M[Member.SHARE], experts, k, B, 1)
+    _blend(P, mixed, 0, experts, k, B, 0)
+    _blend(P, M, Member.SHARE, experts, k, B, 1)
     for c in range(k):
         p[0, c] = 0.0
     even = 0.0
@@ -100,15 +101,15 @@ def mix(P: Floats, M: Floats, mixed: Floats, trust: Floats, experts: int, k: int
         for s in range(b * n, b * n + n):
             whole = 0.0
             for e in range(rates):
-                whole += trust[s * rates + e] * (1.0 - NOISE_RATES[e])
-                even += trust[s * rates + e] * NOISE_RATES[e]
+                whole += trust[0, s * rates + e] * (1.0 - NOISE_RATES[e])
+                even += trust[0, s * rates + e] * NOISE_RATES[e]
             for c in range(k):
                 p[0, c] += whole * R[s, c]
     for c in range(k):
         p[0, c] += even / k
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def choose(P: Floats, M: Floats, t: Floats, p: Floats, k: int, experts: int, voting: float, seed: np.uint64) -> Any:
     """(the answer, the most probable class); row e of P has what expert e answers with."""
     vote = highest_of(p, 0, k)
@@ -122,34 +123,34 @@ def choose(P: Floats, M: Floats, t: Floats, p: Floats, k: int, experts: int, vot
     return highest_of(P, e, k), vote
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _bayes(weights: Floats, count: int, rounds: float) -> None:
     """Weights that have been multiplied by probabilities: their sum is 1 again, and a part of it is shared."""
     total = 0.0
     for e in range(count):
-        total += weights[e]
+        total += weights[0, e]
     share = 1.0 / (rounds + 1.0)
     kept, given = (1.0 - share) / total, share / count
     for e in range(count):
-        weights[e] = kept * weights[e] + given
+        weights[0, e] = kept * weights[0, e] + given
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _power(p: float, r: float) -> float:
     p = max(_LEAST, p)
     return p if r == 1.0 else exp(r * log(p))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def learn_mixture(
     P: Floats, mixed: Floats, trust: Floats, experts: int, k: int, label: int, r: float, rounds: float, R: Floats
 ) -> None:
     """Bayes' rule for learners and calibrations, after so many rounds, this one included."""
     for e in range(experts):
-        mixed[e] *= _power(P[e, label], r)
+        mixed[0, e] *= _power(P[e, label], r)
     _bayes(mixed, experts, rounds)
     rates = len(NOISE_RATES)
     for s in range(BLENDS * len(POWERS)):
         for e in range(rates):
-            trust[s * rates + e] *= _power((1.0 - NOISE_RATES[e]) * R[s, label] + NOISE_RATES[e] / k, r)
+            trust[0, s * rates + e] *= _power((1.0 - NOISE_RATES[e]) * R[s, label] + NOISE_RATES[e] / k, r)
     _bayes(trust, CALIBRATIONS, rounds)

@@ -110,7 +110,7 @@ _LARGEST_ROW: Final = 1e78  # as in pool.py
 _LARGEST_SPREAD: Final = 1e300
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _halfspace_steps(
     classes: Floats, how: Floats, dots: Floats, k: int, label: int, square: float, c: float, steps: Floats
 ) -> None:
@@ -151,7 +151,7 @@ def _halfspace_steps(
         classes[Class.WRONG, n] += own if sign != y else 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _count(classes: Floats, k: int, label: int, c: float) -> None:
     for n in range(k):
         classes[Class.RECENT, n] *= _FADE
@@ -159,7 +159,7 @@ def _count(classes: Floats, k: int, label: int, c: float) -> None:
     classes[Class.RECENT, label] += 1.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _heat_step(heat: Floats, P: Floats, e: int, k: int, label: int, r: float, scores: Floats) -> None:
     """The heat after a label; `scores` are the halfspaces', times heat."""
     slope = 0.0
@@ -172,7 +172,7 @@ def _heat_step(heat: Floats, P: Floats, e: int, k: int, label: int, r: float, sc
         heat[Heat.HEAT] = min(_MOST_HEAT, max(1.0 / _MOST_HEAT, heat[Heat.HEAT] * step))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _frequencies(classes: Floats, k: int, heaviest: float, P: Floats, e: int) -> None:
     """Rows e and e + 1 of P: frequencies of all labels and of recent ones."""
     half, total, recently = _HALF * max(heaviest, 1e-200), 0.0, 0.0
@@ -184,7 +184,7 @@ def _frequencies(classes: Floats, k: int, heaviest: float, P: Floats, e: int) ->
         P[e + 1, c] = (classes[Class.RECENT, c] + _HALF / k) / recently
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _centred_scores(z: Floats, tables: Any, k: int, P: Floats) -> int:
     """Rows of P for the experts on centred columns and their products; how many there are."""
     centred, newton, crossed, surfaces = tables[0], tables[2], tables[4], tables[6]
@@ -197,7 +197,7 @@ def _centred_scores(z: Floats, tables: Any, k: int, P: Floats) -> int:
     return e
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _centred_steps(
     z: Floats, tables: Any, k: int, label: int, r: float, rounds: float, P: Floats, g: Floats, u: Floats
 ) -> None:
@@ -229,7 +229,7 @@ def _centred_steps(
         e += 1
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _spread(x: Floats, d: int, share: float, c: float, is_centred: bool, spreads: Floats) -> None:
     """Means and sums of squared differences; without a constant coordinate means stay 0."""
     for j in range(d):
@@ -240,7 +240,7 @@ def _spread(x: Floats, d: int, share: float, c: float, is_centred: bool, spreads
         spreads[1, j] = max(0.0, min(_LARGEST_SPREAD, spreads[1, j] + more))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _predict(
     values: Floats, at: int, columns: Indices, place: int, size: int, k: int, how: Floats, state: Any, P: Floats,
     square: float, dots: Floats, scores: Floats, x: Floats, z: Floats,
@@ -277,7 +277,7 @@ def _predict(
     return learners
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _entries(columns: Indices, starts: Indices, n: int) -> Any:
     """Where the values of a row begin, where its columns do, and how many it has; dense rows share one list."""
     if starts.size == 0:
@@ -285,7 +285,7 @@ def _entries(columns: Indices, starts: Indices, n: int) -> Any:
     return np.int64(starts[n]), np.int64(starts[n]), np.int64(starts[n + 1]) - np.int64(starts[n])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _square(values: Floats, at: int, size: int, bias: float) -> float:
     """The squared norm of a row with its constant."""
     square = bias * bias
@@ -296,10 +296,11 @@ def _square(values: Floats, at: int, size: int, bias: float) -> float:
 
 @njit(cache=True, error_model="numpy")
 def _scratch(room: int, experts: int, columns: int, features: int) -> Any:
-    """Arrays to work in: P, R, p, dots, scores, x, z."""
+    """Arrays to work in: P, R, B, p, dots, scores, x, z."""
     return (
         np.zeros((experts, room)),
-        np.zeros((BLENDS * len(POWERS) + BLENDS, room)),
+        np.zeros((BLENDS * len(POWERS), room)),
+        np.zeros((BLENDS, room)),
         np.zeros((1, room)),
         np.zeros(room),
         np.zeros(room),
@@ -308,32 +309,20 @@ def _scratch(room: int, experts: int, columns: int, features: int) -> Any:
     )
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
-def learn_classes(
+@njit(cache=True, error_model="numpy", _nrt=False)
+def _learn(
     rows: Any, count: int, labels: Integers, weight: Floats, seen: int, seed: np.uint64, how: Floats, state: Any,
-    answers: Integers,
+    members: Floats, experts: int, scratch: Any, more: Any, answers: Integers,
 ) -> int:  # fmt: skip
-    """Answer, then learn, `count` rows; return how many classes have come so far, `seen` of them before.
-
-    `rows` is (values, columns, starts) of a block (row_blocks.py), without zeros; dense rows have no `starts`. A label
-    is the number of its class by first occurrence. An answer is such a number, too, -1 before any class has come.
-    `state` is (weights, sums, spreads, eight tables, classes, M, mixed, trust, heat, t) of learners/class_pool.py.
-    """
+    """`learn_classes`, with arrays to work in: what allocates nothing need not count references."""
     values, columns, starts = rows
-    weights, sums, spreads = state[0], state[1], state[2]
-    tables = state[3], state[4], state[5], state[6], state[7], state[8], state[9], state[10]
-    classes, M, mixed, trust, heat, t = state[11], state[12], state[13], state[14], state[15], state[16]
+    weights, sums, spreads, tables, classes, mixed, trust, heat, t = state
+    P, R, B, p, dots, scores, x, z = scratch
+    g, u, steps, G, squares, factors, right = more
     part = weights, spreads, tables, classes, heat, t
-    bias, experts, room, k = how[Setting.BIAS], M.shape[1], classes.shape[1], seen
+    bias, room, k = how[Setting.BIAS], classes.shape[1], seen
     constant = 1.0 if bias != 0.0 else 0.0
-    features = max(tables[0].shape[1], tables[4].shape[1], 1)
-    P, R, p, dots, scores, x, z = _scratch(room, experts, spreads.shape[1], features)
-    g, u, steps, G = np.zeros(room), np.zeros(features), np.zeros(room), np.zeros((experts, room))
-    squares, factors = np.zeros(experts), np.zeros(len(RAW_PACES))
-    # Sums over experts are taken by lanes; what is behind the last expert has no share.
-    members = np.zeros((M.shape[0], (experts + LANES - 1) // LANES * LANES))
-    members[:, :experts] = M
-    right, heaviest = np.ones(members.shape[1]), 1.0
+    heaviest = 1.0
     for m in range(k):
         heaviest = max(heaviest, classes[Class.WEIGHT, m])
     for n in range(count):
@@ -349,7 +338,7 @@ def learn_classes(
         t[Total.LONGEST2] = max(t[Total.LONGEST2], length * length)
         answer, vote = -1, -1
         if k > 0:
-            mix(P, members, mixed, trust, experts, k, R, p)
+            mix(P, members, mixed, trust, experts, k, R, B, p)
             answer, vote = choose(P, members, t, p, k, experts, how[Setting.VOTING], seed)
         answers[n] = answer
 
@@ -382,6 +371,40 @@ def learn_classes(
             _spread(x, x.size, own / t[Total.WEIGHT], own, bias != 0.0, spreads)
         add_steps(values, at, columns, place, size, bias, steps, k, weights.shape[1] - room, weights)
         _count(classes, k, label, own)
+    return k
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def learn_classes(
+    rows: Any, count: int, labels: Integers, weight: Floats, seen: int, seed: np.uint64, how: Floats, state: Any,
+    answers: Integers,
+) -> int:  # fmt: skip
+    """Answer, then learn, `count` rows; return how many classes have come so far, `seen` of them before.
+
+    `rows` is (values, columns, starts) of a block (row_blocks.py), without zeros; dense rows have no `starts`. A label
+    is the number of its class by first occurrence. An answer is such a number, too, -1 before any class has come.
+    `state` is (weights, sums, spreads, eight tables, classes, M, mixed, trust, heat, t) of learners/class_pool.py.
+    """
+    weights, sums, spreads = state[0], state[1], state[2]
+    tables = state[3], state[4], state[5], state[6], state[7], state[8], state[9], state[10]
+    classes, M, mixed, trust, heat, t = state[11], state[12], state[13], state[14], state[15], state[16]
+    experts, room = M.shape[1], classes.shape[1]
+    features = max(tables[0].shape[1], tables[4].shape[1], 1)
+    scratch = _scratch(room, experts, spreads.shape[1], features)
+    # Sums over experts are taken by lanes; what is behind the last expert has no share.
+    members = np.zeros((M.shape[0], (experts + LANES - 1) // LANES * LANES))
+    members[:, :experts] = M
+    more = (
+        np.zeros(room),
+        np.zeros(features),
+        np.zeros(room),
+        np.zeros((experts, room)),
+        np.zeros(experts),
+        np.zeros(len(RAW_PACES)),
+        np.ones(members.shape[1]),
+    )
+    own = weights, sums, spreads, tables, classes, mixed.reshape(1, -1), trust.reshape(1, -1), heat, t
+    k = _learn(rows, count, labels, weight, seen, seed, how, own, members, experts, scratch, more, answers)
     M[:, :] = members[:, :experts]
     return k
 
@@ -395,11 +418,11 @@ def mix_classes(rows: Any, count: int, seen: int, how: Floats, state: Any, proba
     classes, M, mixed, trust, heat, t = state[11], state[12], state[13], state[14], state[15], state[16]
     part = weights, spreads, tables, classes, heat, t
     features = max(tables[0].shape[1], tables[4].shape[1], 1)
-    P, R, p, dots, scores, x, z = _scratch(classes.shape[1], M.shape[1], spreads.shape[1], features)
+    P, R, B, p, dots, scores, x, z = _scratch(classes.shape[1], M.shape[1], spreads.shape[1], features)
     for n in range(count):
         at, place, size = _entries(columns, starts, n)
         square = _square(values, at, size, how[Setting.BIAS])
         _predict(values, at, columns, place, size, seen, how, part, P, square, dots, scores, x, z)
-        mix(P, M, mixed, trust, M.shape[1], seen, R, p)
+        mix(P, M, mixed.reshape(1, -1), trust.reshape(1, -1), M.shape[1], seen, R, B, p)
         for c in range(seen):
             probabilities[n, c] = p[0, c]

@@ -42,7 +42,7 @@ _LN2_LOW: Final = 1.90821492927058770002e-10
 _LOWEST: Final = -700.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def exp_row(x: Floats, e: int, count: int, highest: float) -> None:
     """exp(x - highest) for the first numbers x of row e, at most `highest`; below exp(-700) that. To 1e-15 of it."""
     for c in range(count):
@@ -67,7 +67,7 @@ def exp_row(x: Floats, e: int, count: int, highest: float) -> None:
         x[e, c] = y * np.int64(power).view(np.float64)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def soften(P: Floats, e: int, k: int) -> None:
     """The first k scores in row e of P become probabilities."""
     highest = -LARGEST_SCORE
@@ -83,7 +83,7 @@ def soften(P: Floats, e: int, k: int) -> None:
         P[e, c] *= inverse
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def gradient(P: Floats, e: int, k: int, label: int, g: Floats) -> Any:
     """G of row e, its squared norm, and the largest p (1 - p)."""
     square, curvature = 0.0, 0.0
@@ -94,7 +94,7 @@ def gradient(P: Floats, e: int, k: int, label: int, g: Floats) -> Any:
     return square, curvature
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def scores_of(z: Floats, features: int, weights: Floats, m: int, k: int, P: Floats, e: int) -> None:
     """Row e of P: the scores of learner m, whose weights are weights[m]."""
     for c in range(k):
@@ -106,7 +106,7 @@ def scores_of(z: Floats, features: int, weights: Floats, m: int, k: int, P: Floa
                 P[e, c] += v * weights[m, j, c]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def first_order_step(
     z: Floats, features: int, pace: float, r: float, square: float, g: Floats, k: int, weights: Floats, sums: Floats,
     m: int,
@@ -122,7 +122,7 @@ def first_order_step(
                     weights[m, j, c] += step * g[c]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def second_order_step(
     z: Floats, features: int, ridge: float, r: float, curvature: float, is_kept: bool, g: Floats, k: int,
     weights: Floats, matrices: Floats, m: int, u: Floats,
@@ -162,7 +162,7 @@ def second_order_step(
                 matrices[m, i, j] -= factor * u[j]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def standardise(x: Floats, d: int, constant: float, weight: float, spreads: Floats, products: bool, z: Floats) -> None:
     """Z = (constant, columns less their mean in units of their deviation, products of these by pairs).
 
@@ -182,7 +182,7 @@ def standardise(x: Floats, d: int, constant: float, weight: float, spreads: Floa
                 at += 1
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def raw_scores(
     values: Floats, at: int, columns: Indices, place: int, size: int, constants: tuple[float, float], weights: Floats,
     k: int, P: Floats, e: int,
@@ -212,7 +212,7 @@ def raw_scores(
             P[row, c] += v * weights[last, first + c]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _raw_step(
     v: float, j: Any, paces: Any, r: float, squares: Floats, G: Floats, k: int, weights: Floats, sums: Floats,
     factors: Floats,
@@ -231,7 +231,7 @@ def _raw_step(
             weights[j, first + c] += step * G[m, c]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def raw_steps(
     values: Floats, at: int, columns: Indices, place: int, size: int, constant: float, paces: Any, r: float,
     squares: Floats, G: Floats, k: int, weights: Floats, sums: Floats, factors: Floats,
@@ -246,7 +246,7 @@ def raw_steps(
         _raw_step(constant, np.uint32(weights.shape[0] - 1), paces, r, squares, G, k, weights, sums, factors)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def add_steps(
     values: Floats, at: int, columns: Indices, place: int, size: int, constant: float, steps: Floats, k: int,
     first: int, weights: Floats,
