@@ -143,8 +143,8 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     `groups` (two classes) names the groups that rows belong to: an array with one name per row, or a table of columns,
     whose values are then groups called COLUMN=VALUE; None, NaN and "" mean none. Every group has learners of its own
     beside those of everybody, and a bound of its own from the noise of its own labels, whatever the other rows are
-    (Theorem 21): `certificate(group=...)`. With a column of groups, learning took 3 to 4 times as
-    long as without where it was measured. Sample weights may be 1 at most. `predict` follows, for each row, the learner with the largest
+    (Theorem 21): `certificate(group=...)`. With a column of groups, learning took 3 to 4 times as long as without where
+    it was measured. Sample weights may be 1 at most. `predict` follows, for each row, the learner with the largest
     weight.
 
     `fit` takes the rows in an order that depends on the rows and on `random_state` alone, and predicts with the best on
