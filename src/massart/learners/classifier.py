@@ -269,14 +269,14 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 weight = check_weights(sample_weight, rows.count)
                 order = np.flatnonzero(weight).astype(np.uint64)
             is_open = classes is None if learner is None else self._is_open
-            weights = class_weights(self.class_weight, known, known)
             if learner is None:
+                weights = class_weights(self.class_weight, known, known)
                 learner = self._new_learner(options, weights, rows.width, draw_seed(self.random_state), is_open=is_open)
             if isinstance(learner, ClassPool):
                 self._calibration = None
                 rows = rows.check()
                 if before is not None and before.size < known.size:
-                    learner.join(np.searchsorted(known, before), weights)
+                    learner.join(np.searchsorted(known, before), class_weights(self.class_weight, known, known))
                 predicted = learner.learn_rows(rows, labels, weight, order)
             else:
                 predicted = self._learn_and_calibrate(learner, rows, labels, weight, order)
