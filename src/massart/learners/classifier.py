@@ -319,11 +319,10 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 weight = check_weights(sample_weight, rows.count)
                 order = np.flatnonzero(weight).astype(np.uint64)
             is_open = classes is None if learner is None else self._is_open
-            weights = class_weights(self.class_weight, known, np.arange(known.size), np.ones(known.size))
             if learner is None:
                 learner = self._new_learner(
                     options,
-                    weights,
+                    self._weights_by_class(known),
                     rows.width,
                     draw_seed(self.random_state),
                     grouped=groups is not None,
@@ -345,7 +344,7 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self._calibration = None
                 rows = rows.check()
                 if places is not None:
-                    learner.join(places, weights)
+                    learner.join(places, self._weights_by_class(known))
                 predicted = learner.learn_rows(rows, labels, weight, order)
             else:
                 predicted = self._learn_and_calibrate(learner, rows, labels, weight, order, groups)
@@ -353,6 +352,10 @@ class MassartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._batch_weights, self._batch_learner, self._labels_seen = None, None, seen
             note_labels(self)
         return predicted, None if order is None else order.astype(np.int64)
+
+    def _weights_by_class(self, known: NDArray[Any]) -> NDArray[np.float64]:
+        """The weights of classes in a stream; 1 each if they are balanced row by row."""
+        return class_weights(self.class_weight, known, np.arange(known.size), np.ones(known.size))
 
     def _learn_and_calibrate(
         self,

@@ -11,7 +11,7 @@ labels (as in class_mixture.py, shares included):
 Scores of several classes, one each, become a softmax of `heat` times them, in the same units; the heat takes AdaGrad's
 steps on the log loss.
 
-Each row is predicted before it is learned. After the first rows only every eighth is looked at, so that calibration
+Each row is predicted before it is learned. After the first rows only every 32nd is looked at, so that calibration
 takes little time.
 """
 
@@ -80,8 +80,8 @@ _LONGEST_STEP: Final = 0.5
 _MOST_HEAT: Final = 1e6
 _FORGET: Final = 1.002  # about 500 rows that were looked at count: the pool's score changes as it learns
 _LEAST_KNOWN: Final = 4.0  # no variance grows beyond what it was at first
-_FREE: Final = 1000.0
-_EVERY: Final = 8
+_FREE: Final = 500.0
+_EVERY: Final = 32
 _FURTHEST: Final = 20.0
 _LEAST: Final = 1e-12
 _BELOW_HALF: Final = 0.5 - 2.0**-40
@@ -100,8 +100,9 @@ def _compressed(u: float) -> float:
 @njit(cache=True, error_model="numpy")
 def _expect(u: float, logistic: Floats, p: Floats) -> None:
     """p: the probability of +1 that each calibration gives."""
+    small = _compressed(u)
     for e in range(EXPERTS):
-        v = u if e < PAIRS else _compressed(u)
+        v = u if e < PAIRS else small
         m = min(700.0, max(-700.0, logistic[Logistic.A, e] * v + logistic[Logistic.B, e]))
         low, high = NOISE_RATES[e % PAIRS // len(NOISE_RATES)], NOISE_RATES[e % len(NOISE_RATES)]
         p[e] = low + (1.0 - low - high) / (1.0 + exp(-m))
@@ -161,8 +162,9 @@ def learn_calibration(scores: Floats, labels: Labels, weight: Floats, state: Any
         share = 1.0 / (head[Calibration.LEARNED] + 1.0)
         for e in range(EXPERTS):
             trust[e] = (1.0 - share) * trust[e] / total + share / EXPERTS
+        small = _compressed(u)
         for e in range(EXPERTS):
-            _newton(u if e < PAIRS else _compressed(u), y, r, logistic, e, p[e])
+            _newton(u if e < PAIRS else small, y, r, logistic, e, p[e])
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
