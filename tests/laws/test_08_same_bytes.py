@@ -131,10 +131,11 @@ GOLDEN = {
     "fit, sparse": "d43041b814592681",
     "fit, three classes": "81d3904302942898",
     "fit, forgetting": "7d400228b6c96bf0",
-    "bandit": "461cd9ae7035c6ed",
+    "bandit": "a782cb0b41b85383",
     "bandit, gap and margin known": "f038f44f27faf732",
     "bandit, paper": "4779a1b6d5b29def",
-    "ranker": "a7b59a689a8519fd",
+    "ranker": "5dffbc635cc6232f",
+    "ranker, gap and margin known": "a7b59a689a8519fd",
 }
 
 

@@ -175,6 +175,15 @@ def game(name):
     return played
 
 
+def data_set():
+    X = np.random.default_rng(0).normal(size=(30, WIDTH))
+    return worlds.DataSet("rows", X, np.where(X[:, 0] > 0, "up", "down").tolist(), "noisy")
+
+
+def go_on_data_set(made):
+    return go_on_world(made.make(seed=0))
+
+
 def certificate():
     return classifier(noise_rate=0.1, margin=0.05).certificate()
 
@@ -217,6 +226,7 @@ for NAME in POLICIES.names():
 for NAME in LEARNERS.names():
     if NAME in LEARNERS.default:
         CASES[f"learner {NAME}"] = (partial(baseline, NAME), go_on_baseline)
+CASES["data set"] = (data_set, go_on_data_set)
 for NAME in (*worlds.names(), *worlds.reward_names()):
     CASES[f"world {NAME}"] = (partial(worlds.make, NAME, seed=0, dimension=WIDTH), go_on_world)
     CASES[f"game {NAME}"] = (partial(game, NAME), go_on_game)

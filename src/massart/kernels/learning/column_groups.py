@@ -91,7 +91,7 @@ def join(rows: Csr, k: int, columns: Floats, groups: Floats, used: int) -> Any:
     Returns how many are used, and whether groups with a full covariance are to be laid out anew.
     """
     data, indices, indptr = rows
-    dirty, sparse = NOTHING, indptr.size > 0
+    dirty, sparse, merged = NOTHING, indptr.size > 0, False
     home = np.empty(k, np.int64)
     for i in range(k):
         start, stop, shift = span(rows, i)
@@ -112,7 +112,7 @@ def join(rows: Csr, k: int, columns: Floats, groups: Floats, used: int) -> Any:
                 if g == 0:
                     g = other
                 elif other != g:
-                    first, second = min(g, other), max(g, other)
+                    first, second, merged = min(g, other), max(g, other), True
                     groups[second, Group.PARENT] = first
                     groups[first, Group.SIZE] += groups[second, Group.SIZE]
                     groups[first, Group.LESSONS] += groups[second, Group.LESSONS]
@@ -139,6 +139,13 @@ def join(rows: Csr, k: int, columns: Floats, groups: Floats, used: int) -> Any:
                     columns[j, Column.VARIANCE] = 1.0 / (BETWEEN * entries)
                     columns[j, Column.OWN_VARIANCE] = 1.0 / (WITHIN * entries)
         home[i] = g
+    if merged:  # so that doing it again changes nothing
+        for i in range(k):
+            start, stop, shift = span(rows, i)
+            for p in range(start, stop):
+                if data[p] != 0.0:
+                    j = indices[p - shift]
+                    columns[j, Column.GROUP] = root(groups, np.int64(columns[j, Column.GROUP]))
     rows_of = np.zeros(used, np.int64)
     for i in range(k):
         if home[i] > 0:
