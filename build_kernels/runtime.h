@@ -28,8 +28,6 @@ void *NRT_MemInfo_alloc_aligned(size_t size, unsigned align) {
     return info;
 }
 
-void *NRT_MemInfo_alloc(size_t size) { return NRT_MemInfo_alloc_aligned(size, 16); }
-
 /* The stack of np.argsort: a list of numbers that never grows, so there is nothing to take apart at its end. */
 void *NRT_MemInfo_new_varsize_dtor(size_t size, void (*dtor)(void *, size_t, void *)) {
     (void) dtor;

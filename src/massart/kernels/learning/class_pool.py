@@ -374,6 +374,14 @@ def _learn(
     return k
 
 
+@njit(cache=True, error_model="numpy")
+def _copy(source: Floats, target: Floats, columns: int) -> None:
+    """The first columns of a table to another one: a slice would be copied on the way."""
+    for row in range(source.shape[0]):
+        for column in range(columns):
+            target[row, column] = source[row, column]
+
+
 @njit(cache=True, error_model="numpy", nogil=True)
 def learn_classes(
     rows: Any, count: int, labels: Integers, weight: Floats, seen: int, seed: np.uint64, how: Floats, state: Any,
@@ -393,7 +401,7 @@ def learn_classes(
     scratch = _scratch(room, experts, spreads.shape[1], features)
     # Sums over experts are taken by lanes; what is behind the last expert has no share.
     members = np.zeros((M.shape[0], (experts + LANES - 1) // LANES * LANES))
-    members[:, :experts] = M
+    _copy(M, members, experts)
     more = (
         np.zeros(room),
         np.zeros(features),
@@ -405,7 +413,7 @@ def learn_classes(
     )
     own = weights, sums, spreads, tables, classes, mixed.reshape(1, -1), trust.reshape(1, -1), heat, t
     k = _learn(rows, count, labels, weight, seen, seed, how, own, members, experts, scratch, more, answers)
-    M[:, :] = members[:, :experts]
+    _copy(members, M, experts)
     return k
 
 
