@@ -125,11 +125,11 @@ def train(
     json: Annotated[bool, Option("--json", help="Print the summary as JSON.")] = False,
     quiet: Annotated[bool, Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
-    r"""Learn a halfspace from rows with two labels, some of them wrong, in one pass, and save it.
+    r"""Learn a classifier from rows with labels, some of them wrong, in one pass, and save it.
 
     Each row is predicted before it is learned, so the error shown is an honest one. Ctrl-C leaves a checkpoint.
 
-    Nothing is written if the rows learned do not have two labels.
+    Nothing is written if the rows learned have only one label.
 
     [bold]Example[/bold]
 
