@@ -41,7 +41,7 @@ y = np.where(np.einsum("ij,j->i", X, target) / 100.0 + rng.normal(size=3000) > 0
 few = MassartClassifier(random_state=0, passes=3).fit(X, y, sample_weight=weight)
 show("fit", few.coef_, few.intercept_)
 many = MassartClassifier(random_state=0, passes=2).fit(X, y + (X[:, 1] > 1.0), sample_weight=weight)
-show("fit, three classes", many.coef_, many.intercept_)
+show("fit, three classes", many.predict_proba(X))
 
 a, b = rng.normal(size=(2, 30_001))
 show("angle", angle_between(a, b))

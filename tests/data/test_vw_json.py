@@ -51,5 +51,5 @@ def test_a_weight_that_is_none_is_an_error(tmp_path):
 def test_a_log_of_decisions_is_named_as_one(text, name, tmp_path):
     path = tmp_path / name
     path.write_text(text)
-    with pytest.raises(InvalidDataError, match=r"log of decisions.*`massart bandit LOG -f MODEL`.*`massart evaluate"):
+    with pytest.raises(InvalidDataError, match=r"log of decisions.*`massart bandit`.*`massart evaluate`"):
         read(path)

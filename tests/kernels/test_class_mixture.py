@@ -1,11 +1,13 @@
 """The mixture of several classes by hand: blends, calibrations, and Bayes' rule with its shared part."""
 
 import numpy as np
+import pytest
 
 from massart.kernels.learning import class_mixture as kernel
 from massart.kernels.learning.mixture import Member
 
 
+@pytest.mark.jit
 def test_one_round_by_hand():
     rng = np.random.default_rng(0)
     k, experts, label, rounds = 4, 3, 2, 9.0

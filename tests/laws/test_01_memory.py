@@ -265,7 +265,7 @@ UNCHECKED = {
     "learn_row": {"learners/halfspace.py"},
     "score_row": {"learners/halfspace.py"},
     "learn_pool": {"learners/pool.py"},
-    "read_rows": {"learners/pool.py"},
+    "read_rows": {"learners/pool.py", "learners/class_pool.py"},
     "mix_pair": {"learners/drift.py"},
     "mix_specialists": {"learners/groups.py"},
     "shares_of": {"learners/groups.py"},

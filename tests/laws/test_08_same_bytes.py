@@ -42,7 +42,8 @@ def keep(name, model):
         save(model, folder / "model")
         show(f"{name}: all", (folder / "model").read_bytes())
     weights = [array for key, array in arrays.items() if key.endswith("weights")]
-    weights += [model._batch_weights] if isinstance(model, MassartClassifier) and model.n_iter_ > 1 else []
+    batch = getattr(model, "_batch_weights", None)
+    weights += [] if batch is None else [batch]
     show(name, *(array.tobytes() for array in weights))
 
 rng = np.random.default_rng(0)

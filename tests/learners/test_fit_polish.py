@@ -118,7 +118,7 @@ def test_of_several_classes_one_candidate_is_taken_as_it_is(monkeypatch, polishe
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 4))
     y = np.argmax(X[:, :3], axis=1)
-    model = MassartClassifier(random_state=0).fit(X, y)
+    model = MassartClassifier(noise_rate=0.1, margin=0.05, random_state=0).fit(X, y)
     candidates, order = seen[0]
     assert np.array_equal(np.column_stack([model.coef_, model.intercept_]), candidates[:, order[0]])
     assert polished == []

@@ -113,7 +113,7 @@ def test_sample_weights_are_routed_to_partial_fit():
     weight = np.random.default_rng(1).choice([1.0, 3.0], size=600)
     clf = MassartClassifier(**KNOWN, random_state=0).set_partial_fit_request(sample_weight=True, classes=False)
     requests = clf.get_metadata_routing().partial_fit.requests
-    assert requests == {"sample_weight": True, "classes": False}
+    assert requests == {"sample_weight": True, "classes": False, "groups": None}
     many = OneVsRestClassifier(MassartClassifier(**KNOWN, random_state=0).set_partial_fit_request(sample_weight=True))
     many.partial_fit(X, y.astype(int), classes=[0, 1], sample_weight=weight)
     by_hand = MassartClassifier(**KNOWN, random_state=0).partial_fit(X, y, classes=[False, True], sample_weight=weight)

@@ -160,9 +160,9 @@ def test_places_that_make_no_sense(rows, tmp_path):
         open_training([str(rows)], initial=tmp_path / "none")
 
 
-def test_models_that_are_no_classifier_of_two_classes(rows, tmp_path):
+def test_models_that_cannot_be_gone_on_from(rows, tmp_path):
     save(MassartClassifier(), tmp_path / "empty")
-    save(MassartClassifier().partial_fit(X, np.arange(400) % 3, classes=[0, 1, 2]), tmp_path / "three")
+    save(MassartClassifier(**KNOWN).partial_fit(X, np.arange(400) % 3, classes=[0, 1, 2]), tmp_path / "three")
     save(MassartClassifier(**KNOWN).partial_fit(X, Y, classes=[-1, 1])._learner, tmp_path / "learner")
     for name, words in (("empty", "has learned nothing"), ("three", "3 classes"), ("learner", "not a classifier")):
         with pytest.raises(ModelFileError, match=words):

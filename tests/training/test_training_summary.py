@@ -4,6 +4,7 @@ import json
 from types import SimpleNamespace
 
 from massart.learners.certificate import Certificate
+from massart.training.answers import Answers
 from massart.training.progress import Measured
 from massart.training.resume import difference
 from massart.training.summary import Summary, peak_memory
@@ -35,6 +36,8 @@ def summary(**changes):
         "peak_memory": 99.6,
     }
     facts |= changes
+    counts = [facts["rows"] - facts["positive"], facts["positive"]]
+    facts.setdefault("counts", Answers(rows=counts, answered=[0, 0], right=[0, 0], table=[[0, 0], [0, 0]]))
     bound, rate, features = facts.pop("certificate"), facts.pop("noise_rate"), facts.pop("features")
     learner = SimpleNamespace(certificate=lambda: bound, lower_noise_rate=lambda: rate)
     trainer = SimpleNamespace(

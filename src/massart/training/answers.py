@@ -63,6 +63,7 @@ class Answers(Record):
 
     def count_scores(self, positive: NDArray[np.bool_], scores: NDArray[np.float64]) -> None:
         """Add the scores of rows of two classes."""
+        scores = np.nan_to_num(scores)
         parts, powers = np.frexp(scores)  # no logarithm: its last digit is not the same on every machine
         steps = (powers + _LOWEST) * _STEPS + np.floor((np.abs(parts) - 0.5) * (2 * _STEPS)).astype(np.int64)
         steps = np.clip(np.where(scores == 0.0, 0, steps), 0, _SIDE)

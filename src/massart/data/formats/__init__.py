@@ -129,14 +129,14 @@ def refuse_decisions(source: "Source") -> None:
     ...     _ = file.write(b"shared |user age:3\n0:-1:0.5 |item a\n|item b\n\n"), file.flush()
     ...     refuse_decisions(Source(file.name))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    massart.errors.InvalidDataError: ... is a log of decisions, not rows with labels: `massart bandit LOG -f MODEL` ...
+    massart.errors.InvalidDataError: ... is a log of decisions, not rows with labels: `massart bandit` ...
     """
     start = source.head(_LOOKED_AT).removeprefix(b"\xef\xbb\xbf")
     lines = b"\n".join(line for line in start.split(b"\n", _LINES)[:_LINES])
     if re.search(_DECISIONS, lines, re.MULTILINE) or re.search(_JSON_DECISIONS, lines, re.MULTILINE):
         raise InvalidDataError(
-            f"{source.name} is a log of decisions, not rows with labels: `massart bandit LOG -f MODEL` learns from it, "
-            "`massart evaluate LOG` estimates what a policy would have earned"
+            f"{source.name} is a log of decisions, not rows with labels: `massart bandit` learns from it, "
+            "`massart evaluate` estimates what a policy would have earned"
         )
 
 
