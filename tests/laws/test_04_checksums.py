@@ -32,7 +32,7 @@ def commands(kind, model, data, out):
     if kind in ("pool", "known", "horizon", "checkpoint"):
         every += [["predict", model, rows], ["predict", model, rows, "-o", out / "p.txt"]]
         every += [["train", rows, "-i", model, "-f", out / "new.massart"]]
-    if kind not in ("bandit", "ranker"):
+    if kind not in ("bandit", "ranker", "three"):  # classes that were learned together are not linear
         every += [["convert", model, out / "m.json"], ["convert", model, out / "m.npz"]]
     if kind == "bandit":
         every += [["evaluate", out.parent / "log.jsonl", "--policy", model]]
