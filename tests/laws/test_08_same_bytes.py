@@ -130,7 +130,7 @@ GOLDEN = {
     "fit": "d7c9b4c03c270012",
     "fit, columns of different size": "37c5097118562bcf",
     "fit, sparse": "d43041b814592681",
-    "fit, three classes": "81d3904302942898",
+    "fit, three classes": "ebf271e08f9609f6",
     "fit, forgetting": "7d400228b6c96bf0",
     "bandit": "a782cb0b41b85383",
     "bandit, gap and margin known": "f038f44f27faf732",
