@@ -149,7 +149,9 @@ def use(model: object, folder: Path) -> None:
     if isinstance(model, MassartClassifier):
         if not hasattr(model, "classes_"):
             return
-        width = model.coef_.shape[1]
+        width = (
+            model._learner.members[0].n_features if hasattr(model._learner, "members") else model._learner.n_features
+        )
         X = np.tile(X, (1, width // WIDTH + 1))[:, :width] if width < 10_000 else sparse.csr_matrix((4, width))
         if width:
             model.predict(X)
