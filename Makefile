@@ -6,19 +6,21 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .PHONY: check test test-jit test-numba fuzz test-blas soak coverage golden house dist signatures lint format bench race clean
 
 # Three tiers: tests/helpers/tiers.py says which tests are slow, fuzzers or statistical, and how long those are.
-# Tests run against the wheel, unpacked in build/wheel, whose kernels are compiled, and Numba cannot be imported. .venv
-# itself has an editable install, where Numba compiles kernels at first use: check, which is for those who edit them,
-# and test-jit run against that one.
+# Tests run against a wheel, unpacked in build/tested, whose kernels are compiled, for this processor alone, and Numba
+# cannot be imported. test-blas takes the wheel of make dist, unpacked in build/wheel, which has the kernels for others,
+# too. .venv itself has an editable install, where Numba compiles kernels at first use: check, which is for those who
+# edit them, and test-jit run against that one.
 PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
-COMPILED := PYTHONPATH=$(CURDIR)/build/wheel
-WHEEL := PYTHONPATH=$(CURDIR)/build/wheel:$(CURDIR)/tests/helpers/without_numba
+WITHOUT_NUMBA := $(CURDIR)/tests/helpers/without_numba
+TESTED := PYTHONPATH=$(CURDIR)/build/tested
+WHEEL := PYTHONPATH=$(CURDIR)/build/wheel:$(WITHOUT_NUMBA)
 EVERYTHING := --ignore-glob="*/kernels/jit.py" --pyargs massart tests README.md docs
 
 check: .venv/.peers
 	MASSART_TIER=check $(PYTEST) -m "not slow and not wheel"
 
-test: .venv/.peers build/wheel
-	$(WHEEL) MASSART_TIER=test $(PYTEST) -m "not fuzz and not jit and not numba" $(EVERYTHING)
+test: .venv/.peers build/tested
+	$(TESTED):$(WITHOUT_NUMBA) MASSART_TIER=test $(PYTEST) -m "not fuzz and not jit and not numba" $(EVERYTHING)
 
 test-jit: .venv/.peers
 	MASSART_TIER=test $(PYTEST) -m "not fuzz and not wheel"
@@ -31,15 +33,20 @@ test-numba: .venv/.peers
 # The fuzzers with 20,000 inputs of each kind.
 FUZZ_TESTS := $(sort $(wildcard tests/*/test_*fuzz*.py tests/laws/test_01_*.py))
 
-fuzz: .venv/.peers build/wheel
-	$(COMPILED) MASSART_TIER=test $(PYTEST) -m fuzz $(FUZZ_TESTS)
+fuzz: .venv/.peers build/tested
+	$(TESTED) MASSART_TIER=test $(PYTEST) -m fuzz $(FUZZ_TESTS)
 
 # The fuzzers with a million inputs of each kind and all statistical tests at full length, for hours: before a release.
-soak: .venv/.peers build/wheel
-	$(COMPILED) MASSART_TIER=soak MASSART_TEST_SECONDS=86400 $(PYTEST) -m "fuzz or soak" tests
+soak: .venv/.peers build/tested
+	$(TESTED) MASSART_TIER=soak MASSART_TEST_SECONDS=86400 $(PYTEST) -m "fuzz or soak" tests
 
 coverage: .venv/.peers
 	MASSART_TIER=test $(PYTEST) -m "not wheel" --cov --cov-report=term
+
+X86 := $(filter x86_64 amd64,$(shell uname -m))
+FLAGS := $(shell grep -m1 '^flags' /proc/cpuinfo 2>/dev/null)
+NEW := $(and $(filter avx2,$(FLAGS)),$(filter bmi2,$(FLAGS)),$(filter fma,$(FLAGS)))
+LEVEL := $(if $(X86),$(if $(NEW),x86-64-v3,x86-64-v2))
 
 # The wheel, with kernels compiled, and the source distribution. build/kernels keeps compiled kernels for the next time.
 SOURCES := pyproject.toml README.md $(shell find src build_kernels -name '*.py' -o -name '*.h' -o -name '*.txt')
@@ -54,6 +61,12 @@ dist/.made: $(SOURCES) | .venv/.dev
 build/wheel: dist/.made
 	rm -rf $@
 	$(INSTALL) --no-deps --target $@ dist/massart-*.whl
+	@touch $@
+
+build/tested: $(SOURCES) | .venv/.dev
+	rm -rf $@ build/tested-dist
+	MASSART_LEVELS=$(LEVEL) $(BIN)/python -m hatchling build -t wheel -d build/tested-dist
+	$(INSTALL) --no-deps --target $@ build/tested-dist/massart-*.whl
 	@touch $@
 
 # The list of kernels' signatures, made again from what commands and tests call.
@@ -76,13 +89,12 @@ BLAS_TESTS := tests/evaluation/test_estimators.py tests/evaluation/test_interval
 	tests/learners/test_fit.py tests/learners/test_pool.py tests/learners/test_bandit.py \
 	tests/learners/test_scales.py tests/worlds/test_world_data.py \
 	tests/worlds/test_reward_data.py
-X86 := $(filter x86_64 amd64,$(shell uname -m))
 OLD := OPENBLAS_CORETYPE=Prescott GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4
 AVX := $(if $(X86),$(shell grep -qwm1 avx /proc/cpuinfo 2>/dev/null && echo yes))
 
 test-blas: .venv/.peers build/wheel
 	$(WHEEL) $(if $(X86),MASSART_LEVEL=x86-64-v2 $(OLD)) OPENBLAS_NUM_THREADS=1 \
-		$(BIN)/pytest -n auto -q -m "not jit" tests/golden $(BLAS_TESTS)
+		$(BIN)/pytest -n auto -q -m "not jit" tests/golden tests/laws/test_08_same_bytes.py $(BLAS_TESTS)
 	$(WHEEL) OPENBLAS_NUM_THREADS=4 $(if $(AVX),OPENBLAS_CORETYPE=Sandybridge) \
 		$(BIN)/pytest -n auto -q -m "not jit" $(BLAS_TESTS)
 

@@ -1,13 +1,16 @@
 """Object files of kernels for one level of processors: python emit.py LEVEL FOLDER PART PARTS, a process of its own.
 
 Numba optimises a kernel and all that it calls for the level; its LLVM text becomes an object file with one visible
-function. FOLDER/LEVEL-PART.json gets what glue.py has to know: the types of results, and whether others may run
-meanwhile. The signatures are dealt out to PARTS processes.
+function. Beside it lies what glue.py has to know: the types of results, and whether others may run meanwhile. The name
+of both is a digest of all that they are made from, and what FOLDER holds already is not compiled again. The signatures
+are dealt out to PARTS processes; each prints its names as JSON, in the order of the signatures.
 """
 
+import hashlib
 import json
 import os
 import sys
+import tempfile
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,37 +18,49 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 
 
-def symbol_of(number: int, level: str) -> str:
-    """The name of the function for the `number`-th signature, the same for all builds."""
-    return f"kernel_{number}_{level.replace('-', '_')}"
+def symbol_of(signature: Any, level: str) -> str:
+    """The name of the function for a signature, the same for all builds."""
+    digest = hashlib.sha256(str(signature).encode()).hexdigest()[:16]
+    return f"kernel_{digest}_{level.replace('-', '_')}"
 
 
-def main(level: str, folder: Path, part: int, parts: int) -> None:
-    """Compile a part of the signatures for a level."""
-    os.environ.update(
-        NUMBA_CPU_NAME=level, NUMBA_CPU_FEATURES="", MASSART_JIT="1", NUMBA_CACHE_DIR=str(folder / f"{level}-{part}")
-    )
+def main(level: str, folder: Path, part: int, parts: int) -> list[str]:
+    """Compile a part of the signatures for a level; the names of their files."""
     sys.path[:0] = [str(HERE.parent / "src")]
     import llvmlite.binding as llvm
 
     from build_kernels import signatures
+    from massart.kernels import compiling, jit
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
     machine = target.create_target_machine(cpu=level, features="", opt=3, reloc="pic", codemodel="default")
-    about = {}
-    for number, signature in list(enumerate(signatures.read()))[part::parts]:
+    compilers = b"".join(Path(module.__file__).read_bytes() for module in (compiling, jit, sys.modules[__name__]))
+    names = []
+    for signature in signatures.read()[part::parts]:
+        symbol, stamp = symbol_of(signature, level), jit.stamp_of(signature.kernel.rpartition(".")[0])
+        made_from = f"{symbol} {target.triple} {stamp.hex()}".encode() + compilers
+        names.append(hashlib.sha256(made_from).hexdigest()[:32])
+        finished = folder / f"{names[-1]}.json"
+        if finished.exists():
+            continue
         text, compiled_name, facts = _compiled(signature)
-        symbol = symbol_of(number, level)
         unit = llvm.parse_assembly(text.replace(compiled_name, symbol))
         unit.verify()
         for one in [*unit.functions, *unit.global_variables]:
             if not one.is_declaration and one.name != symbol:
                 one.linkage = "internal"
-        (folder / f"{symbol}.o").write_bytes(machine.emit_object(unit))
-        about[number] = facts
-    (folder / f"{level}-{part}.json").write_text(json.dumps(about))
+        _write(finished.with_suffix(".o"), machine.emit_object(unit))
+        _write(finished, json.dumps(facts).encode())
+    return names
+
+
+def _write(path: Path, content: bytes) -> None:
+    """A file that is there whole or not at all."""
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+    unfinished.write_bytes(content)
+    unfinished.replace(path)
 
 
 def _compiled(signature: Any) -> tuple[str, str, dict[str, Any]]:
@@ -96,4 +111,8 @@ def _result(part: Any, kernel: str) -> str:
 
 if __name__ == "__main__":
     sys.path[:0] = [str(HERE.parent)]
-    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+    with tempfile.TemporaryDirectory() as unused:  # what the JIT would keep of a level
+        os.environ.update(
+            NUMBA_CPU_NAME=sys.argv[1], NUMBA_CPU_FEATURES="", MASSART_JIT="1", NUMBA_CACHE_DIR=str(unused)
+        )
+        print(json.dumps(main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))))

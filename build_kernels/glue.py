@@ -131,7 +131,7 @@ def _kernel(kernel: str, group: list[tuple[int, Signature]], levels: list[str], 
     if any([_form(one) for one in other.arguments] != forms or facts[n] != about for n, other in group):
         raise TypeError(f"the signatures of {kernel} differ in more than the kinds of numbers in arrays")
     flat = list(leaves(arguments))
-    symbols = {n: [symbol_of(n, level) for level in levels] for n, _ in group}
+    symbols = {n: [symbol_of(one, level) for level in levels] for n, one in group}
     parameters = "".join(
         f", ARRAY{one.dimensions}" if isinstance(one, Array) else f", {C_TYPES[KINDS[one.kind]]}" for one in flat
     )

@@ -2,7 +2,7 @@
 
 Without a C compiler, and on Windows, the wheel is a pure one: it needs massart[jit], and says so at its first use. An
 editable install always compiles at first use, so that edits of kernels count. build/kernels keeps the extension for
-the next wheel of the same sources.
+the next wheel of the same sources, and the object file of each kernel for the next wheel in which it is the same.
 """
 
 import hashlib
@@ -48,12 +48,12 @@ class KernelHook(BuildHookInterface):
 
 def kept(levels: list[str]) -> Path:
     """The extension for these sources, compiled if that was not done before."""
-    folder = ROOT / "build" / "kernels" / _digest(levels)
-    extension = folder / f"{MODULE}.abi3.so"
+    folder = ROOT / "build" / "kernels"
+    extension = folder / _digest(levels) / f"{MODULE}.abi3.so"
     if not extension.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as work:
-            build(Path(work), levels).replace(extension)
+        extension.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=extension.parent) as work:
+            build(folder, Path(work), levels).replace(extension)
     return extension
 
 
@@ -68,26 +68,27 @@ def _digest(levels: list[str]) -> str:
     return found.hexdigest()[:16]
 
 
-def build(folder: Path, levels: list[str]) -> Path:
-    """Compile the kernels for all levels into one extension."""
+def build(kernels: Path, folder: Path, levels: list[str]) -> Path:
+    """Compile the kernels for all levels into one extension; object files of kernels are looked for and kept."""
     parts = max(1, -(-(os.cpu_count() or 1) // len(levels)))
     emit = str(ROOT / "build_kernels" / "emit.py")
-    jobs = [
-        subprocess.Popen([sys.executable, emit, level, str(folder), str(part), str(parts)])
+    jobs = {
+        (level, part): subprocess.Popen(
+            [sys.executable, emit, level, str(kernels), str(part), str(parts)], stdout=subprocess.PIPE
+        )
         for level in levels
         for part in range(parts)
-    ]
-    if any([job.wait() for job in jobs]):
+    }
+    printed = {job: process.communicate()[0] for job, process in jobs.items()}
+    if any(process.returncode for process in jobs.values()):
         raise RuntimeError("Numba could not compile the kernels")
-    found: dict[int, Any] = {}
-    for part in range(parts):
-        about = json.loads((folder / f"{levels[0]}-{part}.json").read_text())
-        found.update({int(number): facts for number, facts in about.items()})
-    listed = signatures.read()
-    facts = [found[number] for number in range(len(listed))]
+    listed, names = signatures.read(), {}
+    for (level, part), text in printed.items():
+        names.update({(level, part + parts * n): name for n, name in enumerate(json.loads(text))})
+    facts = [json.loads((kernels / f"{names[levels[0], n]}.json").read_text()) for n in range(len(listed))]
+    objects = sorted(str(kernels / f"{name}.o") for name in names.values())
     source, extension = folder / "glue.c", folder / f"{MODULE}.abi3.so"
     source.write_text(glue.write(listed, levels, facts, MODULE))
-    objects = sorted(str(file) for file in folder.glob("*.o"))
     compiler = _compiler()
     include = [f"-I{sysconfig.get_path('include')}", f"-I{ROOT / 'build_kernels'}"]
     linking = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-s"]

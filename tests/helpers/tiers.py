@@ -81,5 +81,8 @@ JIT = (  # they call parts of kernels, which are no functions of their own once 
     "tests/kernels/test_numbers.py::test_what_is_no_plain_number",
     "tests/kernels/test_sums.py",
 )
-WHEEL = ("tests/building/test_wheel.py",)  # they look at the kernels in a wheel
+WHEEL = (  # they look at the kernels in a wheel
+    "tests/building/test_wheel.py",
+    "tests/laws/test_08_same_bytes.py::test_what_is_learned_does_not_depend_on_the_level",
+)
 MARKED = {"fuzz": FUZZERS, "soak": STATISTICAL, "slow": SLOW, "numba": NUMBA, "jit": JIT, "wheel": WHEEL}

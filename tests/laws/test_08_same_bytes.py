@@ -169,8 +169,12 @@ def test_what_is_learned_does_not_depend_on_what_the_compiler_may_use(here):
 
 
 def test_what_is_learned_does_not_depend_on_who_compiled_the_kernels(here):
-    """Numba at first use, or when the package was built, for each level of processors that this one has."""
     assert digests(MASSART_JIT="1") == here
+
+
+def test_what_is_learned_does_not_depend_on_the_level_of_the_processor(here):
+    """Each level that kernels were compiled for when the package was built: all of them with `make test-blas`."""
+    assert compiling.levels()
     for level in compiling.levels():
         assert digests(MASSART_LEVEL=level) == here
 
