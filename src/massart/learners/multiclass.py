@@ -1,4 +1,4 @@
-"""More than two classes: one learner per class against the rest, the highest score answers."""
+"""The learner for so many classes; with several and one learner per class against the rest, the highest score answers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart import theory
-from massart.errors import InvalidParameterError, ModelFileError
+from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.kernels.door import NO_WEIGHT, Rows
 from massart.kernels.states import check_arrays
 from massart.learners.base import Learner
 from massart.learners.certificate import Certificate
 from massart.learners.certify import certify_classes
+from massart.learners.class_pool import ClassPool
 from massart.learners.drift import Drifting
 from massart.learners.groups import Grouped
 from massart.learners.halfspace import Halfspace, is_proved, make_halfspace, weighted_noise_rate
@@ -20,7 +21,7 @@ from massart.learners.locking import locked
 from massart.learners.pool import Pool, expert_grid
 from massart.options import LearnerOptions
 
-__all__ = ["Binary", "OneVsRest", "make_grouped", "make_learner"]
+__all__ = ["Binary", "Classes", "OneVsRest", "make_grouped", "make_learner", "new_learner", "targets_of", "with_groups"]
 
 Binary = Halfspace | Pool | Drifting | Grouped  # the learners of two classes
 _ROUNDS, _MISTAKES, _WRONG, _WEIGHT, _SIZE = range(5)
@@ -193,3 +194,48 @@ class OneVsRest(Learner):
         twin = OneVsRest([member.copy() for member in self.members])
         twin._t = self._t.copy()
         return twin
+
+
+Classes = Binary | OneVsRest | ClassPool
+
+
+def new_learner(
+    options: LearnerOptions,
+    class_weight: NDArray[np.float64],
+    width: int,
+    seed: int,
+    *,
+    grouped: bool = False,
+    is_open: bool = False,
+) -> Classes:
+    """The learner of so many classes; with `is_open`, more of them may come."""
+    if grouped and class_weight.size > 2:
+        raise InvalidParameterError(f"groups are for two classes, and these are {class_weight.size}: leave them out")
+    if is_open and (grouped or options.is_known or options.horizon is not None):
+        raise InvalidDataError(
+            "classes must be passed on the first call to partial_fit if noise_rate and margin, horizon or groups "
+            "are given: name all labels that may ever occur, as in partial_fit(X, y, classes=[0, 1])"
+        )
+    if class_weight.size == 2 and not is_open:
+        make = make_grouped if grouped else make_learner
+        return make(width, options.replace(class_weight=tuple(class_weight.tolist()), seed=seed))
+    if not options.is_known and options.horizon is None:
+        return ClassPool.with_options(width, class_weight, options.replace(seed=seed))
+    seeds = np.random.SeedSequence(seed).generate_state(class_weight.size, np.uint64).tolist()
+    pairs = zip(class_weight.tolist(), seeds, strict=True)
+    return OneVsRest([make_learner(width, options.replace(class_weight=(1.0, w), seed=s)) for w, s in pairs])
+
+
+def with_groups(learner: Classes) -> Grouped:
+    """A learner that has seen no groups, with groups from now on."""
+    if not isinstance(learner, Pool):
+        raise InvalidParameterError(
+            "groups come too late: with more than two classes or a horizon there are none, and with noise_rate and "
+            "margin given they must come with the first call"
+        )
+    return Grouped.of(learner.copy())
+
+
+def targets_of(learner: Classes, labels: NDArray[np.int64]) -> NDArray[Any]:
+    """Numbers of classes as a learner takes them: -1 and +1, if it is one of two."""
+    return labels if isinstance(learner, OneVsRest) else (2 * labels - 1).astype(np.int8)
