@@ -1,4 +1,4 @@
-"""The learner for so many classes; with several and one learner per class against the rest, the highest score answers."""
+"""The learner for so many classes; with one learner per class against the rest, the highest score answers."""
 
 from collections.abc import Sequence
 from typing import Any
