@@ -8,6 +8,7 @@ import os
 import threading
 
 import numpy as np
+import polars
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -15,7 +16,7 @@ from table_files import ARROW, hashed, mixed_rows, mixed_table, read_all, rows_o
 
 from massart.data.chunk import Position
 from massart.data.formats import arrow as arrow_format
-from massart.data.formats import arrow_files
+from massart.data.formats import arrow_files, detect_format
 from massart.data.formats.arrow import ArrowFormat
 from massart.data.hashing import name_hash
 from massart.data.io.sources import Source
@@ -362,7 +363,7 @@ def test_crossings_need_the_first_letters_of_columns(tmp_path):
     assert chunk.spaces.size == 0
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.arrows", "a.feather"])
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "footer.arrow", "a.arrows", "a.feather"])
 def test_damage_is_an_error_with_a_name_whatever_is_missing(tmp_path, name):
     source = write_table(mixed_table(mixed_rows(60)), tmp_path / name)
     whole = source.path.read_bytes()
@@ -376,13 +377,26 @@ def test_damage_is_an_error_with_a_name_whatever_is_missing(tmp_path, name):
         if said is not None:
             assert name in said
         else:  # all batches are there, only the end mark or the footer is not
-            assert name != "a.parquet"
+            assert name not in ("a.parquet", "footer.arrow")
             assert len(rows) == 60
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "zstd"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_files_of_polars(tmp_path, compression, stream):
+    rows = mixed_rows(60)
+    frame = polars.from_arrow(mixed_table(rows))
+    source, same = Source(tmp_path / "polars"), write_table(mixed_table(rows), tmp_path / "a.arrow")
+    (frame.write_ipc_stream if stream else frame.write_ipc)(source.path, compression=compression)
+    assert detect_format(source) == "arrow"
+    schema = settle(source, Schema())
+    assert schema.columns == settle(same, Schema()).columns
+    assert read_all(ArrowFormat, source, schema)[:3] == read_all(ArrowFormat, same, settle(same, Schema()))[:3]
 
 
 def test_flipped_bytes_never_end_the_process(tmp_path):
     random = np.random.default_rng(0)
-    for name in ("a.parquet", "a.arrow"):
+    for name in ("a.parquet", "a.arrow", "footer.arrow"):
         source = write_table(mixed_table(mixed_rows(30)), tmp_path / name)
         whole = source.path.read_bytes()
         for _ in range(60):
@@ -420,7 +434,7 @@ def test_other_files(tmp_path):
             settle(Source(tmp_path / "a.parquet"), Schema())
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "footer.arrow"])
 def test_a_file_that_is_cut_while_it_is_read_is_an_error_and_no_more(tmp_path, name):
     table = pa.table({"y": np.arange(400_000) % 2, "x": np.random.default_rng(0).normal(size=400_000)})
     source = write_table(table, tmp_path / name)
@@ -432,7 +446,7 @@ def test_a_file_that_is_cut_while_it_is_read_is_an_error_and_no_more(tmp_path, n
         rows_of(found)
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.arrows"])
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "footer.arrow", "a.arrows"])
 @pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"]])
 def test_a_pipe_can_be_looked_at_and_then_read(tmp_path, name, labels):
     written = write_table(pa.table({"y": labels * 100, "x": range(200)}), tmp_path / name)

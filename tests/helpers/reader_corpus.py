@@ -22,6 +22,7 @@ from massart.data import Decision, write_decisions
 SUFFIXES = {
     "npy": ".npy",
     "arrow": ".arrow",
+    "arrow-footer": ".arrow",
     "arrow-stream": ".arrow",
     "parquet": ".parquet",
     "gzip": ".svm.gz",
@@ -103,9 +104,12 @@ def whole(kind: str) -> tuple[bytes, ...]:  # noqa: PLR0911  one for each kind
         records["y"], records["town"], records["name"] = [0, 1, 1] * 3, "ab", b"cd"
         plain = np.column_stack((np.arange(12) % 2, rng.normal(size=(12, 3))))
         return _npy(plain), _npy(np.asfortranarray(plain)), _npy(plain.astype("<f4")), _npy(records)
-    if kind in ("arrow", "arrow-stream"):
+    if kind.startswith("arrow"):
         ways = [{}, {"compression": pa.Codec("zstd")}, {"compression": pa.Codec("lz4")}]
-        made = [attacks.arrow_bytes(one, stream=kind != "arrow", **way) for one in (table, numbers) for way in ways]
+        stream = kind == "arrow-stream"
+        made = [attacks.arrow_bytes(one, stream=stream, **way) for one in (table, numbers) for way in ways]
+        if kind == "arrow-footer":  # files that do not begin with a message
+            made = [one[:8] + b"\4\0\0\0" + one[12:] for one in made]
         return tuple(made)
     if kind == "parquet":
         ways = [{}, {"compression": "zstd"}, {"compression": "none", "use_dictionary": False}, {"row_group_size": 10}]

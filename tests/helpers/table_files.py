@@ -13,11 +13,17 @@ from massart.data.hashing import name_hash
 from massart.data.io.sources import Source
 
 BEGIN = Position()
-ARROW = ("a.parquet", "groups.parquet", "a.feather", "a.arrow", "a.arrows", "a.parquet.gz", "a.arrow.gz", "a.arrows.gz")
+ARROW = (
+    *("a.parquet", "groups.parquet", "a.feather", "a.arrow", "footer.arrow", "a.arrows"),
+    *("a.parquet.gz", "a.arrow.gz", "footer.arrow.gz", "a.arrows.gz"),
+)
 
 
 def write_table(table, path):
-    """A PyArrow table in the format that the name says; `groups`: in row groups of 7 rows."""
+    """A PyArrow table in the format that the name says; `groups`: in row groups of 7 rows.
+
+    `footer`: in an Arrow file that does not begin with a message, as Polars writes them.
+    """
     name = path.name.removesuffix(".gz")
     plain = path.with_name(name)
     if name.endswith(".parquet"):
@@ -28,6 +34,9 @@ def write_table(table, path):
         new = pa.ipc.new_file if name.endswith(".arrow") else pa.ipc.new_stream
         with pa.OSFile(str(plain), "w") as file, new(file, table.schema) as writer:
             writer.write_table(table, max_chunksize=13)
+        if name.startswith("footer"):
+            whole = plain.read_bytes()
+            plain.write_bytes(whole[:8] + b"\4\0\0\0" + whole[12:])
     if path != plain:
         path.write_bytes(gzip.compress(plain.read_bytes()))
         plain.unlink()

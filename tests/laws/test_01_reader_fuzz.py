@@ -16,7 +16,13 @@ from reader_corpus import SUFFIXES, inputs, whole
 
 COUNT = tiers.FUZZ
 KINDS = {form: form for form in SUFFIXES}  # forms of one kind
-KINDS |= {"arrow-stream": "arrow", "gzip": "compressed", "zstd": "compressed", "bz2": "compressed"}
+KINDS |= {
+    "arrow-footer": "arrow",
+    "arrow-stream": "arrow",
+    "gzip": "compressed",
+    "zstd": "compressed",
+    "bz2": "compressed",
+}
 KINDS |= {form: "log" for form in SUFFIXES if form.startswith("log")}
 FORMS = Counter(KINDS.values())
 CHECKED = max(2_000, COUNT // 10)

@@ -41,7 +41,7 @@ _SUFFIXES: Final = {
 }
 _FORMAT_OF_SUFFIX: Final = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes}
 _COMPRESSED: Final = (".gz", ".gzip", ".bgz", ".zst", ".zstd", ".bz2")
-_MAGIC: Final = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy"}
+_MAGIC: Final = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"\x93NUMPY": "npy"}
 _FOREIGN: Final = {
     b"\xfd7zXZ\0": "xz-compressed: decompress it, as in `xz -dc FILE | massart train -`",
     b"\x04\x22\x4d\x18": "lz4-compressed: decompress it, as in `lz4 -dc FILE | massart train -`",

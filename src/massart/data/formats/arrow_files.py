@@ -1,8 +1,9 @@
 """Parquet and Arrow files as record batches, from any row on.  PyArrow is imported when it is needed.
 
 Parquet is read page by page, so memory does not grow with its row groups. The Arrow formats, file (Feather) and
-stream, are both read from front to back, which works on pipes; memory holds one record batch of the file. What a file
-says of its sizes is checked before PyArrow takes memory for it (`arrow_messages`, `parquet_pages`).
+stream, are both read from front to back, which works on pipes; memory holds one record batch of the file. Files that do
+not begin with a message, as Polars writes them, are read by their footer. What a file says of its sizes is checked
+before PyArrow takes memory for it (`arrow_messages`, `parquet_pages`).
 """
 
 import io
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final, NamedTuple
 
-from massart.data.formats.arrow_messages import CheckedMessages, MessageWalker
+from massart.data.formats.arrow_messages import BlockWalker, CheckedMessages, MessageWalker, is_message
 from massart.data.formats.parquet_pages import Group, check_footer, check_group, groups_of, leaves
 from massart.data.io.prefetch import in_order
 from massart.data.io.sources import Seekable, Source, seekable
@@ -216,7 +217,7 @@ def _stream(source: Source, wanted: list[int] | None, *, looking: bool) -> Itera
     `look` is to be called before each batch is read.
     """
     arrow, ipc = pyarrow(), pyarrow("ipc")
-    start = source.head(8)
+    start = source.head(12)
     if not start:
         raise InvalidDataError(f"{source.name} is empty: an Arrow file has at least a schema")
     if start[:4] == b"FEA1":
@@ -224,6 +225,10 @@ def _stream(source: Source, wanted: list[int] | None, *, looking: bool) -> Itera
     offset = 8 if start[:6] == b"ARROW1" else 0
     options = ipc.IpcReadOptions(included_fields=wanted)
     limit = most_unpacked(source.size)
+    if offset and not is_message(start[offset:]):
+        with _by_footer(source, options, limit) as found:
+            yield found
+        return
     if looking and source.is_pipe:
         seen = CheckedMessages(io.BytesIO(source.head(_LOOK)[offset:]), limit)
         yield ipc.open_stream(arrow.PythonFile(seen, "r"), options=options), lambda: None, lambda: None
@@ -246,6 +251,33 @@ def _stream(source: Source, wanted: list[int] | None, *, looking: bool) -> Itera
             with io.BufferedReader(stream, 1 << 16) as buffered:
                 checked = arrow.PythonFile(CheckedMessages(buffered, limit), "r")
                 yield ipc.open_stream(checked, options=options), lambda: None, lambda: None
+
+
+class _Batches:
+    """The record batches of a file with a footer, one after the other."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.schema, self.count, self.taken = file.schema, file.num_record_batches, 0
+
+    def read_next_batch(self) -> Any:
+        """The next one."""
+        if self.taken == self.count:
+            raise StopIteration
+        self.taken += 1
+        return self._file.get_batch(self.taken - 1)
+
+
+@contextmanager
+def _by_footer(source: Source, options: Any, limit: int) -> Iterator[Any]:
+    """`_stream` for a file whose messages are found by its footer."""
+    arrow, ipc = pyarrow(), pyarrow("ipc")
+    with seekable(source) as opened:
+        look = BlockWalker(opened.file, opened.size, limit).to_next_batch
+        # Another descriptor: PyArrow reads where it likes.
+        raw = arrow.OSFile(str(opened.path)) if opened.path is not None else arrow.PythonFile(opened.file, "r")
+        reader = _Batches(ipc.open_file(raw, options=options))
+        yield reader, lambda: opened.report(reader.taken / max(1, reader.count)), look
 
 
 def _stream_batches(

@@ -11,12 +11,13 @@ from typing import IO, Any, Final
 
 from massart.data.row_errors import TooLarge
 
-__all__ = ["CheckedMessages", "MessageWalker", "check_schema"]
+__all__ = ["BlockWalker", "CheckedMessages", "MessageWalker", "check_schema", "is_message"]
 
 _MARK: Final = 0xFFFFFFFF  # before the length of a message, since version 0.15
 _SCHEMA, _DICTIONARY, _BATCH = 1, 2, 3  # kinds of messages
 _MOST_METADATA: Final = 1 << 28  # bytes of one message's description
-_FEWEST_BYTES: Final = 16  # of a field's description
+_FEWEST_BYTES: Final = 16  # of a field's description, and of a message's
+_BLOCK: Final = struct.Struct("<qi4xq")  # where a message begins, the lengths of its description and of its body
 _SOME_ROWS: Final = 1 << 16  # that a batch may have whatever its size
 _PIECE: Final = 1 << 20  # bytes of a body that are read at once
 
@@ -75,9 +76,12 @@ def _at(data: bytes, kind: str, place: int) -> int:
     return int(struct.unpack_from(kind, data, place)[0])
 
 
-def check_schema(metadata: bytes) -> None:
-    """Refuse a schema that is larger than its description, as it is if parts of that are used several times."""
-    header = _Table.root(metadata).table(2)
+def check_schema(metadata: bytes, place: int = 2) -> None:
+    """Refuse a schema that is larger than its description, as it is if parts of that are used several times.
+
+    It stands in this field of a message; in that of a footer it is the first.
+    """
+    header = _Table.root(metadata).table(place)
     room = len(metadata)
     waiting = [] if header is None else [header]
     is_schema = True
@@ -186,15 +190,71 @@ class MessageWalker:
             begin = self._place + len(start) + length
             if begin + body > self._size:
                 raise ValueError(f"a message of {body:,} bytes goes beyond the end of the file")
-            self._checker.check(metadata, lambda offset, size: self._read(begin + offset, size))  # noqa: B023
+            self._checker.check(metadata, lambda offset, size: _bytes_at(self._file, begin + offset, size))  # noqa: B023
             self._place = begin + body
 
+
+def _bytes_at(file: IO[bytes], place: int, size: int) -> bytes:
+    file.seek(place)
+    found = file.read(size)
+    if len(found) < size:
+        raise ValueError("a buffer goes beyond the end of the file")
+    return found
+
+
+def is_message(start: bytes) -> bool:
+    """Whether a message can begin with these bytes: some programs begin a file with a schema that is none."""
+    length = int.from_bytes(start[:4], "little")
+    return len(start) < 4 or length == 0 or length >= _FEWEST_BYTES
+
+
+class BlockWalker:
+    """Goes beside a reader of a file's record batches by its footer, which says where each message begins."""
+
+    def __init__(self, file: IO[bytes], size: int, limit: int) -> None:
+        self._file, self._size = file, size
+        self._checker = _Checker(limit)
+        end = self._read(size - 10, 10) if size >= 18 else b""
+        length = int.from_bytes(end[:4], "little")
+        if end[4:] != b"ARROW1" or length > size - 18:
+            raise ValueError("it does not end with a footer and ARROW1")
+        footer = self._read(size - 10 - length, length)
+        check_schema(footer, place=1)
+        about = _Table.root(footer)
+        for block in self._blocks(about, 2):  # dictionaries: read before the first batch
+            self._check(block)
+        self._batches = iter(self._blocks(about, 3))
+
+    def to_next_batch(self) -> None:
+        """Check the next record batch, if there is one."""
+        for block in self._batches:
+            self._check(block)
+            return
+
+    @staticmethod
+    def _blocks(about: _Table, field: int) -> list[tuple[int, int, int]]:
+        begin, count = about.vector(field)
+        if begin + _BLOCK.size * count > len(about.data):
+            raise ValueError("a list is longer than its message")
+        return [_BLOCK.unpack_from(about.data, begin + _BLOCK.size * i) for i in range(count)]
+
+    def _check(self, block: tuple[int, int, int]) -> None:
+        place, described, _ = block
+        if not (8 <= place <= self._size and 0 < described <= _MOST_METADATA):
+            raise ValueError("a record batch outside of the file")
+        whole = self._read(place, described)
+        start = 8 if whole[:4] == _MARK.to_bytes(4, "little") else 4
+        if not 0 < int.from_bytes(whole[start - 4 : start], "little") <= described - start:
+            raise ValueError("a message that is longer than the footer says")
+        metadata = whole[start:]
+        _, body = self._checker.body(metadata)
+        begin = place + described
+        if begin + body > self._size:
+            raise ValueError(f"a message of {body:,} bytes goes beyond the end of the file")
+        self._checker.check(metadata, lambda offset, size: self._read(begin + offset, size))
+
     def _read(self, place: int, size: int) -> bytes:
-        self._file.seek(place)
-        found = self._file.read(size)
-        if len(found) < size:
-            raise ValueError("a buffer goes beyond the end of the file")
-        return found
+        return _bytes_at(self._file, place, size)
 
 
 class CheckedMessages:
