@@ -4,14 +4,19 @@ import numpy as np
 
 PRIOR, BETWEEN, WITHIN, ALIKE, CLIP = 0.05, 0.2, 0.5, 0.5, 6.0
 PACES = np.array([1.0, 4.0, 16.0, 64.0])
+MOVING = 0.01
 
 
 class Shares:
-    """Of the paces: Bayes for Gaussian errors of variance 1/4, with some of the start mixed in."""
+    """Of the paces: Bayes for Gaussian errors of variance 1/4, with some of the start mixed in; and their levels."""
 
     def __init__(self):
         self.start = np.array([10, 1, 1, 1]) / 13
-        self.now, self.lessons = self.start, 0
+        self.now, self.lessons, self.levels = self.start, 0, np.zeros(4)
+
+    @property
+    def moving(self):
+        return max(MOVING, 1 / (self.lessons + 2))
 
     def add(self, errors):
         likely = self.now * np.exp(-2 * errors**2)
@@ -23,17 +28,17 @@ class Shares:
 class Regression:
     """Of a group of m columns: rows [xbar, 1, x - xbar] in units of what was seen; weights at four paces.
 
-    The covariance is that of ridge, by its formula. So are the weights at pace 1.
+    The covariance is that of ridge, by its formula.
     """
 
     def __init__(self, m, shares=None):
-        self.shares, self.lessons, self.faster = shares or Shares(), 0, np.zeros((3, 2 * m + 1))
+        self.shares, self.lessons, self.weights = shares or Shares(), 0, np.zeros((4, 2 * m + 1))
         self.m, self.count, self.pairs = m, 0, 0
         self.mean, self.squares, self.spread = np.zeros(m), np.zeros(m), np.zeros(m)
         P = np.diag(1 / np.concatenate([np.full(m, BETWEEN * m), [2.0], np.full(m, WITHIN * m)]))
         for j in range(m):
             P[j, m + 1 + j] = P[m + 1 + j, j] = ALIKE / np.sqrt(BETWEEN * m * WITHIN * m)
-        self.A, self.b = np.linalg.inv(P), np.zeros(2 * m + 1)
+        self.A = np.linalg.inv(P)
 
     def row(self, X, arm):
         with np.errstate(all="ignore"):
@@ -43,17 +48,14 @@ class Regression:
         return np.clip(u, -CLIP, CLIP)
 
     @property
-    def weights(self):
-        return np.vstack([np.linalg.solve(self.A, self.b), self.faster])
-
-    @property
     def paces(self):
         return np.maximum(1, np.minimum(PACES, self.lessons / (self.m + 1)))
 
     def predict(self, X):
         U = np.array([self.row(X, arm) for arm in range(len(X))])
         squares = np.einsum("ij,ij->i", U, np.linalg.solve(self.A, U.T).T)
-        return U @ self.weights.T @ self.shares.now, np.sqrt(self.shares.now @ self.paces * squares)
+        predicted = (U @ self.weights.T + self.shares.levels) @ self.shares.now
+        return predicted, np.sqrt(self.shares.now @ self.paces * squares)
 
     def learn(self, X, arm, y):
         self.count += 1
@@ -65,12 +67,13 @@ class Regression:
             self.spread = self.spread + X.var(axis=0, ddof=1)
         if arm is not None:
             u = self.row(X, arm)
-            errors, v = y - self.weights @ u, np.linalg.solve(self.A, u)
-            self.faster += ((self.paces * errors / (1 + self.paces * (u @ v)))[:, None] * v)[1:]
+            errors, v = y - self.shares.levels - self.weights @ u, np.linalg.solve(self.A, u)
+            moving = self.shares.moving
+            self.weights += (self.paces * errors / (1 + self.paces * (u @ v) + moving))[:, None] * v
+            self.shares.levels = self.shares.levels + moving * errors / (1 + u @ v + moving)
             self.shares.add(errors)
             self.lessons += 1
             self.A += np.outer(u, u)
-            self.b += y * u
 
 
 class Prod:

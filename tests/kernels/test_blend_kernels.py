@@ -9,7 +9,7 @@ from massart import theory
 from massart.kernels.learning import blend
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.learning.blend import REST, Mixed
-from massart.kernels.learning.column_groups import SHARES
+from massart.kernels.learning.column_groups import LEVELS, SHARES
 from massart.learners.bandit import MonotoneBandit
 
 D = 5
@@ -23,12 +23,12 @@ def predictions(choice):
     return int(rest[0]), rest[REST : REST + k], rest[1:REST], rest[REST + k :]
 
 
-def items(count, seed=0, scale=1.0):
+def items(count, seed=0, scale=1.0, most=5, columns=D):
     """Rows whose reward rises with the first column within a round, and falls with its mean between rounds."""
     rng = np.random.default_rng(seed)
     for _ in range(count):
         level = rng.normal()
-        X = rng.normal(size=(int(rng.integers(2, 6)), D)) + level * np.eye(D)[0]
+        X = rng.normal(size=(int(rng.integers(2, most + 1)), columns)) + level * np.eye(columns)[0]
         yield (
             X * scale,
             (rng.random(len(X)) < 0.5 - 0.3 * np.tanh(level) + 0.2 * np.tanh(X[:, 0] - level)).astype(float),
@@ -36,10 +36,10 @@ def items(count, seed=0, scale=1.0):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
-@pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
-def test_items_follow_one_regression_with_the_mean_of_the_round(form, scale):
-    bandit, oracle = MonotoneBandit(random_state=1), Regression(D)
-    for number, (X, r) in enumerate(items(200, scale=scale)):
+@pytest.mark.parametrize(("scale", "most", "columns"), [(1.0, 5, D), (1e-30, 5, D), (1e30, 5, D), (1.0, 9, 19)])
+def test_items_follow_one_regression_with_the_mean_of_the_round(form, scale, most, columns):
+    bandit, oracle = MonotoneBandit(random_state=1), Regression(columns)
+    for number, (X, r) in enumerate(items(200, scale=scale, most=most, columns=columns)):
         choice = bandit.choose(form(X))
         arm, predicted, _, _ = predictions(choice)
         means, widths = oracle.predict(X) if number else (np.full(len(X), 0.5), np.zeros(len(X)))
@@ -92,7 +92,27 @@ def test_a_context_crossed_with_the_arm_has_a_regression_per_arm():
     assert max(oracle.paces.max() for oracle in oracles) > 8  # the paces have parted, so the test is about all of them
     found = bandit.arrays()["groups"][0, SHARES : SHARES + 4]
     np.testing.assert_allclose(found, shares.now, atol=CLOSE)
+    np.testing.assert_allclose(bandit.arrays()["groups"][0, LEVELS : LEVELS + 4], shares.levels, atol=CLOSE)
+    assert shares.levels.min() > 0.01  # so that the test is about them
     assert np.ptp(shares.now[1:]) > 1e-3
+
+
+def test_a_level_that_moves_is_common_to_all_arms():
+    """Arms with a block each. Rewards rise from .2 to .8, and one arm is played from then on.
+
+    The weights of the other arm stay as they are, so that without a level its prediction would, too. A level alone
+    would be at .8 - .6 (1 - .01 / 1.01)^200 = .72; the played arm's own weights take some of it.
+    """
+    bandit, arms = MonotoneBandit(random_state=1), np.kron(np.eye(2), [1.0, 0.5])
+    for number in range(400):
+        bandit.learn_logged(arms, number % 2, 0.5, 0.2)
+    before = predictions(bandit.choose(arms))[1]
+    np.testing.assert_allclose(before, 0.2, atol=0.02)  # the prior counts like a few lessons
+    for _ in range(200):
+        bandit.learn_logged(arms, 0, 0.5, 0.8)
+    played, other = predictions(bandit.choose(arms))[1]
+    assert played == pytest.approx(0.8, abs=0.05)
+    assert before[1] + 0.05 < other < 0.72
 
 
 def paths(seed):

@@ -13,7 +13,7 @@ from massart import theory
 from massart.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from massart.kernels.learning import blend
 from massart.kernels.learning import ranking as kernel
-from massart.kernels.learning.column_groups import SHARES, Column
+from massart.kernels.learning.column_groups import LEVELS, SHARES, Column
 from massart.kernels.learning.regression import PACES
 from massart.learners.bandit import MonotoneBandit
 from massart.learners.choice import Choice
@@ -100,7 +100,8 @@ def test_rewards_may_come_in_any_order(kind):
         if "mix" in arrays:  # and so do units of columns, which the regression and the fast experts are taught in
             for name in ("pool", "fast_weights", "fast_experts", "fast_totals"):
                 del arrays[name]
-            arrays["groups"][0, SHARES : SHARES + len(PACES)] = 0.0  # and the shares of the regression's paces
+            arrays["groups"][0, SHARES : SHARES + len(PACES)] = 0.0  # and the shares of the regression's paces,
+            arrays["groups"][0, LEVELS : LEVELS + len(PACES)] = 0.0  # and their levels
             # What the units are made of, groups, counts, means and squares of columns, does not.
             arrays["columns"] = arrays["columns"][:, : Column.SPREAD + 1]
             arrays["mix"] = arrays["mix"][[blend.Mixed.LEAD, blend.Mixed.SQUARES, blend.Mixed.FLOORS]]

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from bandit_cases import assert_same, simpson
 
 from massart import MonotoneBandit, load, save, worlds
-from massart.kernels.learning.column_groups import FULL, Column, Group
+from massart.kernels.learning.column_groups import FULL, LEVELS, Column, Group
 from massart.learners.choice import Choice
 from massart.learners.lift import NOTHING
 
@@ -179,6 +179,21 @@ def test_arms_that_change_places():
         contexts = np.array([crossed(row, 3) for row in x])
         arms = MonotoneBandit(random_state=seed).play(contexts, np.eye(3)[best]).arms
         assert (arms == best)[3500:].mean() > 0.8  # .90 to .93
+
+
+def test_a_bandit_without_levels_goes_on():
+    """Those from before there were levels have zeros there: they open, predict as they did, and begin to have some."""
+    rng, bandit = np.random.default_rng(6), MonotoneBandit(random_state=0)
+    for x in rng.normal(size=(60, 3)):
+        bandit.learn(bandit.choose(crossed(x, 3)), 0.7)
+    arrays = bandit.arrays()
+    arrays["groups"][0, LEVELS : LEVELS + 4] = 0.0
+    older = MonotoneBandit.from_arrays(arrays)
+    assert_same(older.arrays(), arrays)
+    older.learn(older.choose(crossed(rng.normal(size=3), 3)), 0.7)
+    levels = older.arrays()["groups"][0, LEVELS : LEVELS + 4]
+    assert (levels != 0).all()
+    assert (np.abs(levels) < 0.02).all()  # one lesson, of an error below 1, at the rate 1/62
 
 
 @pytest.mark.parametrize("delay", [1, 50])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.kernels.learning.column_groups import ALIKE, BETWEEN, CONSTANT, FULL, SHARES, WITHIN, Column, Group
+from massart.kernels.learning.column_groups import ALIKE, BETWEEN, CONSTANT, FULL, LEVELS, SHARES, WITHIN, Column, Group
 from massart.kernels.learning.regression import MOST_POOL, PACES, lead, side
 
 __all__ = ["lay_out", "resolve"]
@@ -48,7 +48,7 @@ def lay_out(columns: Any, groups: Any, members: Any, pool: Any) -> tuple[NDArray
         if groups[g, Group.DIAGONAL] or m > FULL or start + (len(PACES) + n) * n > MOST_POOL:
             groups[g, Group.DIAGONAL] = 1.0
             for piece in pieces.get(g, ()):
-                _become_diagonal(columns, groups[g], old[piece], groups[0, SHARES : SHARES + len(PACES)])
+                _become_diagonal(columns, groups[g], old[piece], groups[0])
             continue
         w, P = np.zeros((len(PACES), n)), np.zeros((n, n))
         variances = np.zeros(n)
@@ -94,9 +94,10 @@ def _move(old: tuple[Any, Any, Any], own: Any, w: Any, P: Any, constant: bool) -
     P[np.ix_(to, to)] = (covariance * shrink[:, None] * shrink[None, :])[np.ix_(kept, kept)]
 
 
-def _become_diagonal(columns: Any, group: Any, old: tuple[Any, Any, Any], shares: Any) -> None:
+def _become_diagonal(columns: Any, group: Any, old: tuple[Any, Any, Any], head: Any) -> None:
     """What a full covariance says of single columns; from here on entries are not centred, and there is one pace."""
     listed, each, P = old
+    shares, levels = head[SHARES : SHARES + len(PACES)], head[LEVELS : LEVELS + len(PACES)]
     w = (each * shares[:, None]).sum(axis=0)
     m, variances = listed.size, np.diagonal(P)
     count = np.maximum(columns[listed, Column.COUNT], 1.0)
@@ -112,4 +113,4 @@ def _become_diagonal(columns: Any, group: Any, old: tuple[Any, Any, Any], shares
         columns[listed, Column.OWN_VARIANCE] = np.maximum(variances[m + 1 :], 0.0)
     columns[listed, Column.SQUARES] += count * mean**2
     columns[listed, Column.MEAN] = 0.0
-    group[Group.WEIGHT], group[Group.VARIANCE] = w[m], max(0.0, variances[m])
+    group[Group.WEIGHT], group[Group.VARIANCE] = w[m] + (levels * shares).sum(), max(0.0, variances[m])

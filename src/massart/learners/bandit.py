@@ -35,10 +35,11 @@ class MonotoneBandit(Guarded):
     With default settings it mostly plays the arm of a least squares regression with optimism, in which the mean context
     of the round is a second set of regressors: what a better context earns within a round is told apart from what
     better rounds earn. It learns at four paces, averaged by how well each predicts, so that it follows rewards that
-    change with time (one pace only where more than 128 columns occur together). Where arms have columns of their own (a
-    context crossed with the arm), each gets a regression of its own. Nothing is proved of the regression, so it is
-    mixed with monotone experts, whose share grows as their estimated lead does; Theorem 19 of docs/theory.md bounds
-    what the mixture costs against them, on every path. Lift is the reward above that of a uniformly random arm.
+    change with time, with a level common to all arms that moves faster (one pace and no level only where more than 128
+    columns occur together). Where arms have columns of their own (a context crossed with the arm), each gets a
+    regression of its own. Nothing is proved of the regression, so it is mixed with monotone experts, whose share grows
+    as their estimated lead does; Theorem 19 of docs/theory.md bounds what the mixture costs against them, on every
+    path. Lift is the reward above that of a uniformly random arm.
 
     The experts assume only that within a round a better score w*.x, ||w*|| <= 1, means a better expected reward, by at
     least `gap` between any two arms with different contexts, at scores at least `margin` apart. Across rounds rewards

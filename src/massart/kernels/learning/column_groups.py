@@ -5,7 +5,8 @@ columns of their own, a context crossed with the arm, each block is a group; whe
 
     columns   float64 (d, len(Column))
     groups    float64 (groups, len(Group)), from row 1 on; [0, 0] is the number of the first row that is not in use,
-              [0, SHARES:SHARES + 4] are the shares of the paces of regression.py, [0, Group.LESSONS] all its lessons
+              [0, SHARES:SHARES + 4] are the shares of the paces of regression.py, [0, LEVELS:LEVELS + 4] their levels,
+              [0, Group.LESSONS] all its lessons
 """
 
 from enum import IntEnum
@@ -25,7 +26,7 @@ ALIKE = 0.5  # correlation, at first, of what a column does between rounds and w
 FAR = 10.0
 NOTHING, DIRTY = 0, 1  # what `join` found
 AHEAD = np.uint64(16)  # entries: what they need of a large array is brought near meanwhile
-SHARES = 1
+SHARES, LEVELS = 1, 5
 
 
 class Column(IntEnum):
@@ -85,6 +86,18 @@ def homes(rows: Csr, k: int, columns: Floats, groups: Floats, home: Integers) ->
 
 
 @njit(cache=True, error_model="numpy")
+def _is_joined(columns: Floats, groups: Floats) -> bool:
+    """Whether all columns are in one group, two rows of which were in one round: then there is nothing to join."""
+    g = np.int64(columns[0, Column.GROUP])
+    if g == 0 or groups[g, Group.PARENT] != g or groups[g, Group.PAIRED] == 0.0:
+        return False
+    found = True
+    for j in range(columns.shape[0]):
+        found &= columns[j, Column.GROUP] == g
+    return found
+
+
+@njit(cache=True, error_model="numpy")
 def join(rows: Csr, k: int, columns: Floats, groups: Floats, used: int) -> Any:
     """Put the columns of each row into one group. `groups` has room for k more than the `used` ones.
 
@@ -92,6 +105,8 @@ def join(rows: Csr, k: int, columns: Floats, groups: Floats, used: int) -> Any:
     """
     data, indices, indptr = rows
     dirty, sparse, merged = NOTHING, indptr.size > 0, False
+    if not sparse and _is_joined(columns, groups):
+        return used, dirty
     home = np.empty(k, np.int64)
     for i in range(k):
         start, stop, shift = span(rows, i)

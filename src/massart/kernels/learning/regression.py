@@ -3,7 +3,7 @@
 Every group of column_groups.py has a regression of its own. With xbar the mean of the rows of the round in the group,
 the row of arm i is
 
-    u_i = [xbar, 1, x_i - xbar]        predicted reward w.u_i, its uncertainty sqrt(g u_i' P u_i)
+    u_i = [xbar, 1, x_i - xbar]        predicted reward b + w.u_i, its uncertainty sqrt(g u_i' P u_i)
 
 so that the effect within a round is estimated apart from that between rounds. Where the arm is the only one in its
 group, x_i - xbar is 0: a context crossed with the arm gets one regression per arm. Columns of xbar are standardised,
@@ -12,17 +12,20 @@ those of x_i - xbar divided by their standard deviation within rounds, as far as
 A group of at most FULL columns has a full covariance P; in a larger one it is diagonal (regression_diagonal.py). P
 begins at 1 / (BETWEEN m) for xbar, 1 / (WITHIN m) for x_i - xbar, m columns in the group (the entries of a row, if P is
 diagonal), and CONSTANT; both effects of a column have the correlation ALIKE, unless P is diagonal. A lesson is, with
-the old P,
+the old P, the error e = y - b_s - w_s.u and the rate h = max(MOVING, 1 / (lessons + 2)), of all groups,
 
-    w_s += g_s P u (y - w_s.u) / (1 + g_s u' P u)        P -= P u u' P / (1 + u' P u)
+    w_s += g_s P u e / (1 + g_s u' P u + h)        b_s += h e / (1 + u' P u + h)        P -= P u u' P / (1 + u' P u)
 
-for four vectors w_s at paces g_s on one P. With g = 1 this is least squares. As P falls like 1 / lessons, a pace of g
-follows about the last 1/g of the lessons, for rewards that change with time; g_s = PACES[s], less in the first lessons
-of a group, where it is at least 1 and at most lessons / (m + 1). w and g are the means of w_s and g_s by their shares
+for four vectors w_s at paces g_s on one P. With g = 1 and no b this is least squares. As P falls like 1 / lessons, a
+pace of g follows about the last 1/g of the lessons, for rewards that change with time; g_s = PACES[s], less in the
+first lessons of a group, where it is at least 1 and at most lessons / (m + 1). The level b_s is common to all arms: a
+constant that wanders, as a Kalman filter follows it, so that what all arms gain or lose with time is not put down to
+the arm that was played. b, w and g are the means of b_s, w_s and g_s by their shares
 
-    c_s = (1 - a) c_s exp(-2 (y - w_s.u)^2) / sum + a START[s]        a = 1 / (lessons + 2), of all groups
+    c_s = (1 - a) c_s exp(-2 e^2) / sum + a START[s]        a = 1 / (lessons + 2), of all groups
 
 that is, by how well each predicted: Gaussian likelihoods with the variance 1/4, the largest of a reward from 0 to 1.
+Where P is diagonal there is one pace, and no level.
 
     members   int64, the columns of groups with a full covariance, in the order of their places
     pool      float64, for each of these groups w_s (4, n) and P (n, n), n = `side`
@@ -36,6 +39,7 @@ import numpy as np
 from massart.kernels.compiling import Csr, Floats, Integers, njit
 from massart.kernels.learning.column_groups import (
     FULL,
+    LEVELS,
     SHARES,
     Column,
     Group,
@@ -56,6 +60,7 @@ OPTIMISM, NOISE = 0.3, 1e-12
 PACES = (1.0, 4.0, 16.0, 64.0)
 START = (10 / 13, 1 / 13, 1 / 13, 1 / 13)
 LIKELIHOOD = 2.0
+MOVING = 0.01  # least rate of the levels
 _STEP, _WIDE = np.uint64(LANES), np.uint64(4 * LANES)
 
 
@@ -127,6 +132,34 @@ def _times(
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
+def _forms(P: Floats, n: np.uint64, begin: np.uint64, Z: Floats, first: int, out: Floats) -> None:
+    """out[:4] = z' P z for four rows z of Z from `first` on, the last one again if there are fewer.
+
+    P has rows of n; what is used of it, from row and column `begin` on, is symmetric, so that half of it will do.
+    """
+    size, last = np.uint64(Z.shape[1]), Z.shape[0] - 1
+    i, j = np.uint64(first), np.uint64(min(first + 1, last))
+    k, m = np.uint64(min(first + 2, last)), np.uint64(min(first + 3, last))
+    a, b, c, d = no_sums(), no_sums(), no_sums(), no_sums()
+    for block in range(np.uint64(0), size, _STEP):
+        e, f, g, h, place = no_sums(), no_sums(), no_sums(), no_sums(), begin * n + begin + block
+        for row in range(block):  # each of these entries counts twice
+            p = load(P, place + row * n)
+            e, f = add_products(e, spread(Z[i, row]), p), add_products(f, spread(Z[j, row]), p)
+            g, h = add_products(g, spread(Z[k, row]), p), add_products(h, spread(Z[m, row]), p)
+        e, f, g, h = e + e, f + f, g + g, h + h
+        for row in range(block, block + _STEP):
+            p = load(P, place + row * n)
+            e, f = add_products(e, spread(Z[i, row]), p), add_products(f, spread(Z[j, row]), p)
+            g, h = add_products(g, spread(Z[k, row]), p), add_products(h, spread(Z[m, row]), p)
+        a = add_products(a, e, load(Z, i * size + block))
+        b = add_products(b, f, load(Z, j * size + block))
+        c = add_products(c, g, load(Z, k * size + block))
+        d = add_products(d, h, load(Z, m * size + block))
+    out[0], out[1], out[2], out[3] = total(a), total(b), total(c), total(d)
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _dot(a: Floats, first: np.uint64, b: Floats) -> float:
     """a[first:].b, for as many numbers as b has, a multiple of 8."""
     sums = no_sums()
@@ -194,9 +227,10 @@ def _predict_full(
     own = members[first : first + m]
     n, ahead = np.int64(groups[g, Group.SIDE]), _lead(m)
     paired = n > ahead and arms.size > 1
-    w, P = np.zeros(n), pool[start + len(PACES) * n : start + (len(PACES) + n) * n]
+    w, P, level = np.zeros(n), pool[start + len(PACES) * n : start + (len(PACES) + n) * n], 0.0
     for s in range(len(PACES)):
         share, ws = groups[0, SHARES + s], pool[start + s * n : start + (s + 1) * n]
+        level += share * groups[0, LEVELS + s]
         for i in range(n):
             w[i] += share * ws[i]
     pace = _mean_pace(groups, g, m)
@@ -215,20 +249,22 @@ def _predict_full(
     c[m] = 1.0
     many, zero, behind = np.uint64(n), np.uint64(0), np.uint64(ahead)
     _times(P, many, zero, behind, c, zero, out)
-    base, square = _dot(w, zero, c), _dot(out, zero, c)
+    base, square = level + _dot(w, zero, c), _dot(out, zero, c)
     if not paired:
         for i in range(arms.size):
             means[arms[i]], widths[arms[i]] = base, sqrt(max(0.0, pace * square))
         return
-    own_part = np.empty(n)
     for i in range(arms.size):
-        arm, z = arms[i], X[i]
+        z = X[i]
         for place in range(m):
             z[place] = clipped((z[place] - mean[place]) * units[place])
-        _times(P, many, behind, many - behind, z, behind, own_part)
+    forms = np.empty(4)
+    for i in range(arms.size):
+        if i % 4 == 0:
+            _forms(P, many, behind, X, i, forms)
+        arm, z = arms[i], X[i]
         means[arm] = base + _dot(w, behind, z)
-        wide = square + 2.0 * _dot(out, behind, z) + _dot(own_part, behind, z)
-        widths[arm] = sqrt(max(0.0, pace * wide))
+        widths[arm] = sqrt(max(0.0, pace * (square + 2.0 * _dot(out, behind, z) + forms[i % 4])))
 
 
 @njit(cache=True, error_model="numpy")
@@ -318,12 +354,13 @@ def _learn_full(
     for i in range(n):
         if v[i] * v[i] > (P[i * n + i] + NOISE) * (square + NOISE) * (1.0 + 1e-6):
             return  # no covariance has this: rounding, or somebody else's numbers, and steps from it might grow
-    losses = np.empty(len(PACES))
+    losses, moving = np.empty(len(PACES)), max(MOVING, 1.0 / (groups[0, Group.LESSONS] + 2.0))
     for s in range(len(PACES)):
         w, pace = pool[start + s * n : start + (s + 1) * n], _pace(s, groups[g, Group.LESSONS], m)
-        error = y - bounded(_dot(u, zero, w))
+        error = y - bounded(groups[0, LEVELS + s] + _dot(u, zero, w))
         losses[s] = error * error
-        step = pace * error / (1.0 + pace * square)
+        step = pace * error / (1.0 + pace * square + moving)
+        groups[0, LEVELS + s] += moving * error / (1.0 + square + moving)
         for i in range(n):
             w[i] += step * v[i]
     groups[g, Group.LESSONS] += 1.0
