@@ -162,15 +162,20 @@ class PoolArrays(BinaryLearner):
         few = {"full": self._F, "centred": self._C} if self._F.size else {}
         recent = {"recent": self._R, "lead": self._u} if self._u.size else {}
         late = {"forgetting": self._D} if self._D.size else {}
-        return few | recent | late | {
-            "how": self._how,
-            "weights": weights,
-            "variances": variances,
-            "columns": self._S,
-            "members": self._M,
-            "totals": self._t,
-            "seed": self._seed,
-        }
+        return (
+            few
+            | recent
+            | late
+            | {
+                "how": self._how,
+                "weights": weights,
+                "variances": variances,
+                "columns": self._S,
+                "members": self._M,
+                "totals": self._t,
+                "seed": self._seed,
+            }
+        )
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any]) -> Self:

@@ -129,7 +129,12 @@ def forgetting_steps(
     b0 = _FORGETTING_PACES[0] * longest / (1.0 + exp(min(700.0, y * scores[place])))
     b1 = _FORGETTING_PACES[1] * longest / (1.0 + exp(min(700.0, y * scores[place + _ONE])))
     more = (_CONSTANT2 - 1.0) * z[d]
-    b2 = y * min(LARGEST_HINGE, max(0.0, 1.0 - y * scores[place + _TWO])) * share / ((square + more * z[d]) * share + 1.0)
+    b2 = (
+        y
+        * min(LARGEST_HINGE, max(0.0, 1.0 - y * scores[place + _TWO]))
+        * share
+        / ((square + more * z[d]) * share + 1.0)
+    )
     fast, slow, last = spread(b0), spread(b1), spread(b2)
     for j in range(_ZERO, size, _LANES):
         a = load(z, j)

@@ -208,7 +208,7 @@ def vote_of(M: Floats, scores: Floats) -> float:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def answer(
+def answer_with(
     M: Floats, t: Floats, scores: Floats, experts: int, voting: float, seed: np.uint64, vote: float, unit: float
 ) -> Any:
     """The score of the answer, in units of its size; `vote` / `unit` is that of the vote."""
@@ -217,6 +217,13 @@ def answer(
         return vote / unit
     e = _drawn(M, t, experts, toss)
     return scores[e] / sqrt(max(M[Member.POWER, e], LEAST) if M[Member.POWER, e] > 0.0 else 1.0)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def answer(M: Floats, t: Floats, scores: Floats, experts: int, voting: float, seed: np.uint64) -> Any:
+    """The score of the answer, in units of its size, and that of the vote."""
+    vote = vote_of(M, scores)
+    return answer_with(M, t, scores, experts, voting, seed, vote, t[Total.TOTAL]), vote
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)

@@ -55,7 +55,7 @@ from massart.kernels.learning.few_features import (
     spread_out,
 )
 from massart.kernels.learning.halfspace import LONGEST_SQUARE
-from massart.kernels.learning.mixture import Member, Total, answer, judge, vote_of, weigh
+from massart.kernels.learning.mixture import Member, Total, answer_with, judge, vote_of, weigh
 from massart.kernels.learning.recent_vote import Lead, Recent, judge_recent, vote_of_recent
 from massart.kernels.learning.simd import LANES, four_of, store_four
 
@@ -105,7 +105,7 @@ def _learn(
     """`learn_pool`, with arrays to work in: what allocates nothing need not count references."""
     values, columns, indptr = rows
     _, order, labels, weight = batch
-    W, V, F, C, S, M, t, D, R, u = state
+    W, V, F, C, S, M, t, D, _, u = state
     q, x, z, dots, b, b_constant, scores, members, recents = scratch
     few, bias, last = F.size > 0, how[Setting.BIAS], np.uint64(V.size - 1)
     d = np.uint64(x.size - LANES - 1)  # columns there were at first, with few features
@@ -161,7 +161,7 @@ def _learn(
         vote, unit = steady, t[Total.TOTAL]
         if is_recent and u[Lead.FOLLOWED] != 0.0:
             vote, unit = lately, u[Lead.TOTAL]
-        answers[n] = answer(members, t, scores, experts, how[Setting.VOTING], seed, vote, unit)
+        answers[n] = answer_with(members, t, scores, experts, how[Setting.VOTING], seed, vote, unit)
 
         c *= how[Setting.POSITIVE] if y > 0.0 else how[Setting.NEGATIVE]
         sum_scales(S, c)

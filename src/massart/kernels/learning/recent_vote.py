@@ -5,7 +5,7 @@
                So the weights follow a change that AdaHedge's shares (mixture.py), which are of all rounds, do not.
     experts    those of the pool, and with few features those that forget (few_features.py), which have no share.
     choice     the vote by all mistakes is taken unless the one by recent mistakes has recently made fewer, by more than
-               chance has it: the lead must exceed the root of the rounds in which the two differed, and one more.
+               chance has it: the lead must exceed 1.5 times the root of the rounds in which the two differed, plus 1.
 
 As for any vote, no bound is proved: mixture.py's Prod takes draws instead where these do better. Sums over experts are
 taken by lanes, as in mixture.py: R has a multiple of LANES columns. The mistakes of experts that forget are summed
@@ -47,6 +47,7 @@ class Lead(IntEnum):
 
 _EVERY: Final = 64  # rounds after which weights are set again
 _KEEP: Final = 0.9375
+_DOUBT: Final = 1.5  # standard deviations of the lead, if the two were equally good
 _ZERO, _LANES = np.uint64(0), np.uint64(LANES)
 
 
@@ -61,7 +62,7 @@ def vote_of_recent(R: Floats, scores: Floats) -> float:
 
 @njit(cache=True, error_model="numpy")
 def _compare(t: Floats, u: Floats) -> None:
-    is_ahead = u[Lead.AHEAD] > sqrt(u[Lead.SPLIT]) + t[Total.HEAVIEST]
+    is_ahead = u[Lead.AHEAD] > _DOUBT * sqrt(u[Lead.SPLIT]) + t[Total.HEAVIEST]
     u[Lead.FOLLOWED] = 1.0 if is_ahead else 0.0
 
 
