@@ -35,7 +35,7 @@ def stream(kind, seed, rounds=T, noise=0.1):
 @pytest.mark.parametrize(("kind", "rounds", "horizon"), [("jumps", T, 200), ("turns", 40_000, 500)])
 @pytest.mark.parametrize("width", [WIDTH, FEW + 1])
 def test_a_moving_target_is_followed(kind, rounds, horizon, width):
-    """Fewer mistakes than one that remembers, by Z standard errors: of n rows that only one of them got wrong, sqrt(n)."""
+    """Fewer mistakes than a pool without, by Z standard errors: of n rows that only one of them got wrong, sqrt(n)."""
     gain, split = 0, 0
     for seed in range(3):
         X, y = stream(kind, seed, rounds)
