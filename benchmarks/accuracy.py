@@ -2,7 +2,8 @@
 
 Every row is predicted before it is learned; the error is the share of wrong predictions against the labels as they
 come, false ones included. Everybody is at the defaults and told nothing. Streams come in random order, several times,
-and in the order in which they were published.
+and in the order in which they were published. Streams whose target moves come once, in their order, and there our
+learner also runs with a `horizon`, at several values.
 
     python benchmarks/accuracy.py --data DIR --jobs 2       (DIR holds UCI Adult and Spambase: left out without it)
     python benchmarks/accuracy.py --data DIR --again massart --only massart    (the peers come from the journal)
@@ -34,7 +35,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="few rows: shows that everything runs, judges nothing")
     parser.add_argument("--only", help=f"run these only, with commas: learners, vw, sklearn, river, {EVERYBODY_ELSE}")
     parser.add_argument("--again", help="run these again, though the journal has them; named as for --only")
-    parser.add_argument("--streams", help=f"these streams and worlds only, with commas; {EVERY_WORLD} for all worlds")
+    parser.add_argument(
+        "--streams", help=f"these streams and worlds only, with commas; drift, {EVERY_WORLD} for all of a kind"
+    )
     options = parser.parse_args()
     if options.rows is None and not options.quick:
         options.rows = Path("results/accuracy.jsonl")
@@ -61,8 +64,8 @@ def _chosen(given: str | None, every: Iterable[str], groups: dict[str, Sequence[
 
 
 def _learners(given: str | None) -> list[str]:
-    every = dict.fromkeys([*peers.available()[0], *runs.world_learners()])
-    others = [name for name in every if name not in (peers.OURS, runs.UNTOLD, runs.TOLD)]
+    every = dict.fromkeys([*peers.available()[0], *peers.HORIZONS, *runs.world_learners()])
+    others = [name for name in every if name not in (peers.OURS, runs.UNTOLD, runs.TOLD, *peers.HORIZONS)]
     return _chosen(given, every, {EVERYBODY_ELSE: others})
 
 
@@ -88,7 +91,8 @@ def main() -> None:
 
     names, absent = streams.available(options.data)
     absent += peers.available()[1]
-    chosen = _chosen(options.streams, [*names, *worlds.names()], {EVERY_WORLD: worlds.names()})
+    drifting = [name for name in streams.DRIFTING if name in names]
+    chosen = _chosen(options.streams, [*names, *worlds.names()], {EVERY_WORLD: worlds.names(), "drift": drifting})
     only = _learners(options.only)
     again = _learners(options.again) if options.again else []
     in_worlds = [name for name in chosen if name not in names]

@@ -5,10 +5,12 @@ from typing import Any
 
 import accuracy_peers as peers
 import accuracy_runs as runs
+import accuracy_streams as streams
 import numpy as np
 from accuracy_scores import Scores, Worlds
 
 POINTS, RELATIVE = 0.005, 0.05  # above the best configuration of Vowpal Wabbit, whichever is more
+HORIZON_RELATIVE = 0.02  # above the best horizon, where targets move
 WORLD_POINTS = 0.02  # above the learner that was told noise rate and margin
 HOSTILE = ("masked-margin", "sacrificed-minority", "sacrificed-majority", "hunted-minority", "hunted-majority")
 
@@ -41,6 +43,41 @@ def checks(scores: dict[str, Scores], worlds: Worlds) -> list[Check]:
         name for name in HOSTILE if not np.isnan(worlds.error(name, runs.UNTOLD) - worlds.error(name, runs.TOLD))
     ]
     return [*found, _hostile(worlds, hostile)] if hostile else found
+
+
+def drift_checks(scores: Scores) -> list[Check]:
+    """Streams whose target moves: against the best horizon, and against others."""
+    noise = streams.NONE.name
+    names = [name for name, _ in scores.complete()]
+    others = [name for name in scores.learners if name != peers.OURS and name not in peers.HORIZONS]
+    if peers.OURS not in scores.learners or not names:
+        return []
+    found = []
+    if any(name in scores.learners for name in peers.HORIZONS):
+        above = {
+            name: scores.error(name, noise, peers.OURS) / scores.best(name, noise, peers.HORIZONS) - 1 for name in names
+        }
+        missed = sorted((name for name in names if above[name] > HORIZON_RELATIVE), key=lambda name: -above[name])
+        worst = max(names, key=lambda name: above[name])
+        found.append(
+            Check(
+                f"Targets that move: at most {HORIZON_RELATIVE:.0%} above the best horizon.",
+                f"{above[worst]:+.1%} at worst, {worst}; {np.mean(list(above.values())):+.1%} in the mean",
+                not missed,
+                [f"{name}: {above[name]:+.1%}" for name in missed],
+            )
+        )
+    if others:
+        behind = [name for name in names if scores.error(name, noise, peers.OURS) > scores.best(name, noise, others)]
+        found.append(
+            Check(
+                "Targets that move: nobody else is better.",
+                f"first on {len(names) - len(behind)} of {len(names)}",
+                not behind,
+                behind,
+            )
+        )
+    return found
 
 
 def _rank(scores: Scores, order: str) -> Check:

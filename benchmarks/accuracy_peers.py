@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
 OURS = "massart"
+HORIZONS = {f"massart-horizon-{h}": h for h in (100, 300, 1000, 3000, 10_000, 30_000, 100_000)}  # where targets move
 _VW_OPTIONS = {
     "vw-logistic": "--loss_function logistic",
     "vw-hinge": "--loss_function hinge",
@@ -52,8 +53,8 @@ def answers(name: str, stream: Stream, y: NDArray[np.bool_], order: NDArray[np.i
     if name in VW:
         return _vowpal(name, stream, y, order)
     X, y = stream.X[order], y[order]
-    if name == OURS:
-        return _ours(X, y, seed)
+    if name == OURS or name in HORIZONS:
+        return _ours(X, y, seed, HORIZONS.get(name))
     if name in RIVER:
         import accuracy_river  # river may not be installed
 
@@ -61,11 +62,13 @@ def answers(name: str, stream: Stream, y: NDArray[np.bool_], order: NDArray[np.i
     return accuracy_sgd.answers(name, X, y)
 
 
-def _ours(X: Any, y: NDArray[np.bool_], seed: int) -> Answers:
+def _ours(X: Any, y: NDArray[np.bool_], seed: int, horizon: float | None = None) -> Answers:
     """What MassartClassifier(random_state=seed).partial_fit predicts on its way, and counts in `mistakes_`."""
+    from massart.learners.drift import Drifting
     from massart.learners.pool import Pool
 
-    return np.asarray(Pool(X.shape[1], seed=seed).learn_many(X, np.where(y, 1, -1)) >= 0.0)
+    learner = Pool(X.shape[1], seed=seed) if horizon is None else Drifting(X.shape[1], horizon, seed=seed)
+    return np.asarray(learner.learn_many(X, np.where(y, 1, -1)) >= 0.0)
 
 
 def check(X: NDArray[np.float64], y: NDArray[np.bool_], names: Collection[str]) -> None:

@@ -10,7 +10,7 @@ import accuracy_peers as peers
 import accuracy_runs as runs
 import accuracy_streams as streams
 import numpy as np
-from accuracy_checks import Check, checks
+from accuracy_checks import Check, checks, drift_checks
 from accuracy_scores import Scores, Worlds
 from report import machine
 from rich import box
@@ -63,7 +63,10 @@ def show(records: Sequence[runs.Record], planned: int, absent: Sequence[str], ju
     for adaptive in (False, True):
         if names := worlds.names(adaptive):
             out.print(_worlds(worlds, names, adaptive))
-    for check in checks(scores, worlds):
+    drifting = Scores(records, runs.DRIFT)
+    if drifting.learners:
+        out.print(_errors(drifting, streams.NONE.name, "Error, targets that move"))
+    for check in (*checks(scores, worlds), *drift_checks(drifting)):
         _print_check(out, check, judged)
     out.print()
     for sentence in (*_notes(scores, worlds, judged), *absent, *_failures(records)):
@@ -76,12 +79,13 @@ def write_json(path: Path, records: Sequence[runs.Record], absent: Sequence[str]
     """Everything, every single run included."""
     worlds = Worlds(records)
     scores = {order: Scores(records, order) for order in runs.ORDERS}
+    drifting = Scores(records, runs.DRIFT)
     content = {
         **machine(),
         "judged": judged,
         "absent": list(absent),
-        "checks": [check.as_json(judged) for check in checks(scores, worlds)],
-        "streams": {order: of_order.as_json() for order, of_order in scores.items()},
+        "checks": [check.as_json(judged) for check in (*checks(scores, worlds), *drift_checks(drifting))],
+        "streams": {order: of_order.as_json() for order, of_order in (scores | {runs.DRIFT: drifting}).items()},
         "worlds": worlds.as_json(),
         "runs": list(records),
     }

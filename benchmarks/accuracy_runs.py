@@ -17,6 +17,7 @@ from run_journal import Key, Record
 KEY = ("stream", "noise", "order", "seed", "learner", "rows", "checksum")
 ORDERS = ("random", "original")
 WORLD = "world"  # instead of noise and order
+DRIFT = "drift"  # the order of a stream whose target moves
 
 LONG = 20_000  # rows; beyond them a stream gets fewer shuffles
 SHUFFLES, SHUFFLES_OF_LONG, SHUFFLES_OF_RIVER = 10, 2, 1  # river is slow, and so gets one shuffle of long streams
@@ -105,6 +106,12 @@ def plan(names: Iterable[str], worlds: Iterable[str], folder: Path | None, quick
     learners, _ = peers.available()
     for name in names:
         stream = streams.load(name, folder, quick)
+        if name in streams.DRIFTING:
+            runs += [
+                Run(name, streams.NONE.name, DRIFT, 0, learner, stream.rows, stream.checksum, folder, quick)
+                for learner in (*learners, *peers.HORIZONS)
+            ]
+            continue
         for noise, order, learner in product(streams.NOISES, ORDERS, learners):
             seeds = 1 if quick else _seeds(stream.rows, noise, order, learner)
             runs += [

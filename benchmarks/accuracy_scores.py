@@ -32,12 +32,12 @@ class Scores:
         of_order = [record for record in records if record["order"] == order]
         self._means = {what: _means(of_order, what) for what in ("error", "true_error", "group_true_error")}
         present = {learner for _, _, learner in self._means["error"]}
-        self.learners = [name for name in peers.NAMES if name in present]
+        self.learners = [name for name in (*peers.NAMES, *peers.HORIZONS) if name in present]
         self._streams = {(stream, noise) for stream, noise, _ in self._means["error"]}
 
     def names(self, noise: str) -> list[str]:
         """The data that were run with this noise."""
-        return [name for name in streams.NAMES if (name, noise) in self._streams]
+        return [name for name in (*streams.NAMES, *streams.DRIFTING) if (name, noise) in self._streams]
 
     def error(self, stream: str, noise: str, learner: str) -> float:
         """Mean over shuffles; not a number without a run."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import adult
+import drift_streams
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
@@ -77,7 +78,7 @@ class Stream:
 
     def order(self, order: str, seed: int) -> NDArray[np.int64]:
         """Row numbers in the order of presentation."""
-        if order == "original":
+        if order != "random":
             return np.arange(self.rows)
         return np.random.default_rng([SEED, seed, 1]).permutation(self.rows)
 
@@ -164,6 +165,8 @@ _FROM_FILES: dict[str, Callable[[str, Path], Stream]] = {
     "adult-raw": _adult,
     "adult-scaled": _adult,
 }
+DRIFTING = drift_streams.NAMES
+_DRIFT_SEED = 0
 NAMES = ("breast-cancer", "phishing", "digits", "spambase-raw", "spambase-log", "bananas", "adult-raw", "adult-scaled",
          "zipf")  # fmt: skip
 
@@ -180,9 +183,9 @@ def available(folder: Path | None) -> tuple[list[str], list[str]]:
     try:
         import river  # noqa: F401
     except ImportError:
-        absent |= _OF_RIVER.keys()
-        why.append("Phishing and Bananas are left out: river brings them (pip install river).")
-    return [name for name in NAMES if name not in absent], why
+        absent |= _OF_RIVER.keys() | set(DRIFTING)
+        why.append("Phishing, Bananas and streams that drift are left out: river brings them (pip install river).")
+    return [name for name in (*NAMES, *DRIFTING) if name not in absent], why
 
 
 @lru_cache(maxsize=2)
@@ -190,6 +193,9 @@ def load(name: str, folder: Path | None, quick: bool) -> Stream:
     """A stream by its name; the last two are kept, since runs on a stream follow each other."""
     if name == "zipf":
         stream = zipf(_QUICK_ZIPF_ROWS if quick else ZIPF_ROWS)
+    elif name in DRIFTING:
+        X, y = drift_streams.rows_of(name, _DRIFT_SEED)
+        stream = _stream(name, X, y)
     elif name in _FROM_FILES:
         if folder is None:
             raise SystemExit(f"the stream {name} needs --data")

@@ -20,6 +20,7 @@ from massart.kernels.learning.class_pool import Setting as ClassSetting
 from massart.kernels.learning.halfspace import Rule, State
 from massart.kernels.learning.mixture import Member, Total
 from massart.kernels.learning.pool import Column, Setting
+from massart.kernels.learning.recent_vote import Lead, Recent
 from massart.kernels.learning.softmax import RAW_SUMS
 from massart.kernels.learning.specialists import LEAST, RATES, Count
 from massart.options import LARGEST, SMALLEST
@@ -103,6 +104,7 @@ _PAIR_TOTALS = dict.fromkeys(Total, _SIZE) | {
     Total.TREND: _Range(-1.0, 1.0),
     Total.UNPROVED: _MARK,
 }
+_LEAD = {place: _SIZE for place in Lead if place is not Lead.AHEAD} | {Lead.FOLLOWED: _FLAG, Lead.TOTAL: _FACTOR}
 _CLASS_HOW = {
     ClassSetting.UNIT: _FLAG,
     ClassSetting.BIAS: _CONSTANT,
@@ -151,6 +153,8 @@ def check_pool(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
     check_arrays(arrays, shapes)
     if not least < experts <= least + pool.PLAIN:
         raise ModelFileError(f"array 'members' has {experts} columns, one per expert")
+    late = _recent_shapes(arrays, experts, few)
+    check_arrays(arrays, late)
     if arrays["seed"].shape != (1,) or arrays["seed"].dtype != np.uint64:
         raise ModelFileError("array 'seed' is not one number of 64 bits")
     for name, ranges in (("how", _POOL), ("columns", _COLUMNS), ("members", _MEMBERS), ("totals", _TOTALS)):
@@ -158,9 +162,26 @@ def check_pool(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
     _check_ranges("variances", arrays["variances"][None], {0: _SIZE})
     if few:
         _check_ranges("centred", arrays["centred"], {pool.DEVIATION: _SIZE})
+    if late:
+        _check_ranges("recent", arrays["recent"], dict.fromkeys(Recent, _SIZE))
+        _check_ranges("lead", arrays["lead"], _LEAD)
     totals = arrays["totals"]
     _check_counts("totals", totals[Total.ROUNDS], totals[Total.MISTAKES])
-    return (*shapes, "seed")
+    return (*shapes, *late, "seed")
+
+
+def _recent_shapes(arrays: Mapping[str, NDArray[Any]], experts: int, few: bool) -> dict[str, tuple[int, ...]]:
+    """The shapes of what a pool has for its vote by recent mistakes; older files have none of it."""
+    names = ("recent", "lead", "forgetting") if few else ("recent", "lead")
+    if not any(name in arrays for name in names):
+        return {}
+    if missing := [name for name in names if name not in arrays]:
+        raise ModelFileError(f"array {missing[0]!r} is missing")
+    shapes: dict[str, tuple[int, ...]] = {
+        "recent": (len(Recent), experts + (pool.FORGETTING if few else 0)),
+        "lead": (len(Lead),),
+    }
+    return shapes | {"forgetting": (pool.FORGETTING, pool.padded(arrays["full"].shape[1] - 1))} if few else shapes
 
 
 def check_class_pool(arrays: Mapping[str, NDArray[Any]], width: int, experts: int, tables: Mapping[str, Any]) -> None:

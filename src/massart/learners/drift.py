@@ -93,8 +93,9 @@ class Drifting(BinaryLearner):
         totals = np.zeros(len(mixture.Total))
         totals[[mixture.Total.PRIOR, mixture.Total.CHANCE]] = 0.5
         totals[mixture.Total.FAVOUR] = 1.0
-        steady = Pool(n_features, options, grid=grid)
-        recent = Pool(n_features, options, grid=grid, seed=(options.seed ^ 0x5851F42D4C957F2D) % 2**64)
+        steady = Pool(n_features, options, grid=grid, forgetting=False)
+        seed = (options.seed ^ 0x5851F42D4C957F2D) % 2**64
+        recent = Pool(n_features, options, grid=grid, forgetting=False, seed=seed)
         self._set(steady, recent, totals, np.array([horizon], dtype=np.float64))
 
     def _set(self, steady: Pool, recent: Pool, totals: NDArray[np.float64], horizon: NDArray[np.float64]) -> None:

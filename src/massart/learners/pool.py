@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from massart.errors import InvalidParameterError
 from massart.kernels.door import FiniteRows, Rows, check_outputs, read_only, row_of
-from massart.kernels.learning import mixture
+from massart.kernels.learning import mixture, recent_vote
 from massart.kernels.learning import pool as kernel
 from massart.kernels.learning.row_blocks import Block, read_rows
 from massart.kernels.learning.rows import mixed
@@ -70,6 +70,7 @@ _VOTINGS = {"sample": mixture.SAMPLE, "majority": mixture.MAJORITY}
 _DIAGONAL_NAMES = ("AROW", "AROW, a quarter", "logistic, fast", "logistic")
 _LATE_NAME = "recent labels"
 _FEW_NAMES = ("AROW, full matrix", "logistic, centred, fast", "logistic, centred", "logistic, centred, slow")
+_FORGETTING_NAMES = ("logistic, forgets fast", "logistic, forgets", "passive-aggressive")
 
 
 _ENTRIES = 1 << 16  # of a block of rows: values that stay in the second cache until they are learned
@@ -117,6 +118,7 @@ class Pool(PoolArrays):
         are those of weighted mistakes.
     grid : the experts with a mistake bound, 1 to 8 triples (noise rate, margin, whether it has the constant
         coordinate); None: `expert_grid`.
+    forgetting : whether the vote may be one by recent mistakes, for targets that move.
     changes : options by name.
 
     Examples
@@ -134,6 +136,7 @@ class Pool(PoolArrays):
         options: LearnerOptions = LearnerOptions(),  # noqa: B008 - frozen
         *,
         grid: Grid | None = None,
+        forgetting: bool = True,
         **changes: Any,
     ) -> None:
         options = options.replace(**changes) if changes else options
@@ -171,6 +174,14 @@ class Pool(PoolArrays):
         if few:
             arrays["full"] = np.zeros((n_features + 2, n_features + 1))
             arrays["centred"] = np.zeros((kernel.CENTRED_SIZE, n_features + 1))
+        if forgetting:
+            every = experts + (kernel.FORGETTING if few else 0)
+            arrays["recent"] = np.zeros((len(recent_vote.Recent), every))
+            arrays["recent"][recent_vote.Recent.VOICE] = 1.0
+            arrays["lead"] = np.zeros(len(recent_vote.Lead))
+            arrays["lead"][recent_vote.Lead.TOTAL] = every
+            if few:
+                arrays["forgetting"] = np.zeros((kernel.FORGETTING, kernel.padded(n_features)))
         self._set(arrays, known)
 
     def _learn(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any, scores: Any) -> None:
@@ -266,27 +277,44 @@ class Pool(PoolArrays):
         """The sum of the sample weights of rows labelled +1."""
         return float(self._t[mixture.Total.POSITIVES] / self._class_weight[1])
 
+    @property
+    def _follows_recent(self) -> bool:
+        """Whether the vote is that by recent mistakes."""
+        return bool(self._u.size and self._u[recent_vote.Lead.FOLLOWED])
+
+    def _recent_shares(self) -> NDArray[np.float64]:
+        """The weights of all experts in the vote by recent mistakes: voices, less the size of their scores."""
+        power = self._R[recent_vote.Recent.POWER].copy()
+        power[: self._M.shape[1]] = self._M[mixture.Member.POWER]
+        power[power <= 0.0] = power.max()
+        size = np.sqrt(np.maximum(power, mixture.LEAST)) if power[0] > 0.0 else np.ones(power.size)
+        return np.asarray(self._R[recent_vote.Recent.VOICE] * size)
+
     def shares(self) -> dict[str, float]:
-        """The weight of each expert, the largest first; they add up to 1."""
+        """The weight of each expert in the vote, the largest first; they add up to 1."""
         columns = self._S[:, kernel.DIAGONAL : kernel.DIAGONAL + self._plain]
         grid = columns[[kernel.Column.ETA, kernel.Column.GAMMA, kernel.Column.CONSTANT]].T
         plain = not self._how[kernel.Setting.BIAS]  # no expert has the constant, so names need not say it
         bounded = (expert_name(p, m, constant=plain or bool(own)) for p, m, own in grid)
-        names = [*_DIAGONAL_NAMES, *bounded, _LATE_NAME, *_FEW_NAMES]
-        shares = self._M[mixture.Member.SHARE] / self._M[mixture.Member.SHARE].sum()
-        named = zip(names[: shares.size], shares, strict=True)
+        names = [*_DIAGONAL_NAMES, *bounded, _LATE_NAME]
+        names += [*_FEW_NAMES, *(_FORGETTING_NAMES if self._D.size else ())] if self._F.size else []
+        shares = np.zeros(len(names))
+        shares[: self._M.shape[1]] = self._M[mixture.Member.SHARE]
+        if self._follows_recent:
+            shares = self._recent_shares()
+        named = zip(names, shares / shares.sum(), strict=True)
         return {name: float(share) for name, share in sorted(named, key=lambda pair: -pair[1])}
 
     @locked
     def columns(self) -> NDArray[np.float64]:
-        """(1, experts, n_features + 1): the weights of every expert, intercept last."""
+        """(1, experts, n_features + 1): the weights of every expert that may be drawn, intercept last."""
         late = np.zeros((1, self.n_features + 1))
         late[0, -1] = self._late
         own = self._in_columns((self._W * self._S[kernel.Column.SCALE]).T[: kernel.DIAGONAL + self._plain])
         own[:, -1] *= self._how[kernel.Setting.BIAS]
         linear = np.concatenate([own, late])
         if self._F.size:
-            few = self._few_columns()
+            few = self._few_columns()[: 1 + kernel.CENTRED]
             known = min(few.shape[1] - 1, self.n_features)
             wide = np.zeros((len(few), self.n_features + 1))
             wide[:, :known], wide[:, -1] = few[:, :known], few[:, -1]
@@ -299,9 +327,10 @@ class Pool(PoolArrays):
         return float(self._t[mixture.Total.TREND]) if self._how[kernel.Setting.BIAS] else 0.0
 
     def _few_columns(self) -> NDArray[np.float64]:
-        """(1 + CENTRED, columns at first + 1): the weights of the experts for few features."""
+        """(1 + CENTRED + FORGETTING, columns at first + 1): the weights of the experts for few features."""
         d = self._F.shape[1] - 1
-        few = np.concatenate([self._F[-1:], self._C[kernel.CENTRED_SIZE - kernel.CENTRED :]])
+        parts = [self._F[-1:], self._C[kernel.CENTRED_SIZE - kernel.CENTRED :]]
+        few = np.concatenate([*parts, self._D[:, : d + 1]] if self._D.size else parts)
         few[0, d] *= self._how[kernel.Setting.BIAS]
         deviation = self._deviations()
         centred = few[1:]
@@ -338,6 +367,9 @@ class Pool(PoolArrays):
     def leaders(self) -> NDArray[np.float64]:
         """(1, n_features + 1): the weights of the vote."""
         voice, late = self._M[mixture.Member.VOICE], kernel.DIAGONAL + self._plain
+        unit = self._t[mixture.Total.TOTAL]
+        if self._follows_recent:
+            voice, unit = self._R[recent_vote.Recent.VOICE], self._u[recent_vote.Lead.TOTAL]
         factors = np.zeros(kernel.COLUMNS)
         factors[:late] = voice[:late] * self._S[kernel.Column.SCALE, :late]
         # Neither columns() nor a copy of the weights, which may be hundreds of megabytes; and not `@` or einsum, which
@@ -345,9 +377,10 @@ class Pool(PoolArrays):
         vote = self._in_columns(mixed(self._W, factors))
         vote[-1] = vote[-1] * self._how[kernel.Setting.BIAS] + voice[late] * self._late
         if self._F.size:
-            few = mixed(np.ascontiguousarray(self._few_columns().T), voice[late + kernel.RECENT :])
+            own = voice[late + kernel.RECENT :]
+            few = mixed(np.ascontiguousarray(self._few_columns()[: own.size].T), own)
             known = min(few.size - 1, self.n_features)
             vote[:known] += few[:known]
             vote[-1] += few[-1]
-        vote /= self._t[mixture.Total.TOTAL]
+        vote /= unit
         return np.asarray(vote)[None]

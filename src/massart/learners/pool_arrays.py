@@ -19,7 +19,7 @@ from massart.learners.columns import ColumnMap, ColumnSums, are_many
 from massart.learners.locking import locked
 from massart.learners.sparse_rows import SparseRows, aligned, grown
 
-_NO_ARRAY, _NO_COLUMNS = np.empty((0, 0)), read_only(np.empty(0, np.uint32))
+_NO_ARRAY, _NO_NUMBERS, _NO_COLUMNS = np.empty((0, 0)), np.empty(0), read_only(np.empty(0, np.uint32))
 
 
 class PoolArrays(BinaryLearner):
@@ -41,6 +41,10 @@ class PoolArrays(BinaryLearner):
         self._S = arrays["columns"]  # (COLUMN_SIZE, COLUMNS) norms and scales
         self._M = arrays["members"]  # (MEMBER_SIZE, experts) mistakes, shares, sizes of scores
         self._t = arrays["totals"]  # (TOTAL_SIZE,) counts, and the state of the mixture
+        # With a vote by recent mistakes; else, and in files from before there was one, empty.
+        self._D = arrays.get("forgetting", _NO_ARRAY)  # (FORGETTING, columns at first, padded) with few of these
+        self._R = arrays.get("recent", _NO_ARRAY)  # (RECENT_SIZE, experts, and those that forget) recent mistakes
+        self._u = arrays.get("lead", _NO_NUMBERS)  # (LEAD_SIZE,) the two votes
         self._seed = arrays["seed"]  # (1,) of the random draws
         self._every = _NO_COLUMNS
         self._plain = self._M.shape[1] - kernel.DIAGONAL - kernel.RECENT - (1 + kernel.CENTRED if self._F.size else 0)
@@ -54,7 +58,7 @@ class PoolArrays(BinaryLearner):
         return np.asarray(average)
 
     def _state(self) -> tuple[NDArray[np.float64], ...]:
-        return self._W, self._V, self._F, self._C, self._S, self._M, self._t
+        return self._W, self._V, self._F, self._C, self._S, self._M, self._t, self._D, self._R, self._u
 
     def _parts(self, rows: Rows, order: Any, y: Any, weight: Any) -> Iterator[tuple[Any, Any, slice]]:
         """(entries, batch, place in the whole) for the kernel, and room for all columns that they have."""
@@ -156,15 +160,22 @@ class PoolArrays(BinaryLearner):
 
     def _arrays_with(self, weights: Any, variances: Any) -> dict[str, Any]:
         few = {"full": self._F, "centred": self._C} if self._F.size else {}
-        return few | {
-            "how": self._how,
-            "weights": weights,
-            "variances": variances,
-            "columns": self._S,
-            "members": self._M,
-            "totals": self._t,
-            "seed": self._seed,
-        }
+        recent = {"recent": self._R, "lead": self._u} if self._u.size else {}
+        late = {"forgetting": self._D} if self._D.size else {}
+        return (
+            few
+            | recent
+            | late
+            | {
+                "how": self._how,
+                "weights": weights,
+                "variances": variances,
+                "columns": self._S,
+                "members": self._M,
+                "totals": self._t,
+                "seed": self._seed,
+            }
+        )
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any]) -> Self:

@@ -199,17 +199,31 @@ def followed(M: Floats, t: Floats, experts: int, seed: np.uint64) -> int:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def answer(M: Floats, t: Floats, scores: Floats, experts: int, voting: float, seed: np.uint64) -> Any:
-    """The score of the answer, in units of its size, and that of the vote."""
+def vote_of(M: Floats, scores: Floats) -> float:
+    """The score of the vote, times TOTAL."""
     sums, lanes = no_sums(), np.uint64(M.shape[1])
     for e in range(_ZERO, lanes, _LANES):
         sums = add_products(sums, load(M, np.uint64(Member.VOICE) * lanes + e), load(scores, e))
-    vote = total(sums)
+    return float(total(sums))
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def answer_with(
+    M: Floats, t: Floats, scores: Floats, experts: int, voting: float, seed: np.uint64, vote: float, unit: float
+) -> Any:
+    """The score of the answer, in units of its size; `vote` / `unit` is that of the vote."""
     toss = coin(seed, t[Total.ROUNDS])
     if voting == MAJORITY or toss >= t[Total.CHANCE]:
-        return vote / t[Total.TOTAL], vote
+        return vote / unit
     e = _drawn(M, t, experts, toss)
-    return scores[e] / sqrt(max(M[Member.POWER, e], LEAST) if M[Member.POWER, e] > 0.0 else 1.0), vote
+    return scores[e] / sqrt(max(M[Member.POWER, e], LEAST) if M[Member.POWER, e] > 0.0 else 1.0)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def answer(M: Floats, t: Floats, scores: Floats, experts: int, voting: float, seed: np.uint64) -> Any:
+    """The score of the answer, in units of its size, and that of the vote."""
+    vote = vote_of(M, scores)
+    return answer_with(M, t, scores, experts, voting, seed, vote, t[Total.TOTAL]), vote
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)

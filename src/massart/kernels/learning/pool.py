@@ -12,6 +12,8 @@ A row of W holds what all columns know about a feature, so one visit to a featur
     recent     the mean label of the last rounds, without a look at the row: for streams that come sorted or in bursts.
     full       with few features: AROW with the full matrix, for features that are correlated,
     centred    and logistic descent on features less their mean, in units of their deviation, at three paces.
+    forgetting two more of these with steps that do not fall, and one that is passive-aggressive: for targets that move.
+               They take part in the vote by recent mistakes alone (recent_vote.py).
 
 No `fastmath`: a dense row, its CSR form and the row alone give the same bits (see kernels/learning/halfspace.py).
 """
@@ -42,19 +44,23 @@ from massart.kernels.learning.few_features import (
     CENTRED_SIZE,
     DEVIATION,
     FEW,
+    FORGETTING,
     LARGEST_VARIANCE,
     MEAN,
     centred_steps,
     few_scores,
+    forgetting_steps,
     full_step,
+    padded,
     spread_out,
 )
 from massart.kernels.learning.halfspace import LONGEST_SQUARE
-from massart.kernels.learning.mixture import Total, answer, judge, weigh
+from massart.kernels.learning.mixture import Member, Total, answer_with, judge, vote_of, weigh
+from massart.kernels.learning.recent_vote import Lead, Recent, judge_recent, vote_of_recent
 from massart.kernels.learning.simd import LANES, four_of, store_four
 
-__all__ = ["CENTRED", "CENTRED_SIZE", "COLUMNS", "DEVIATION", "DIAGONAL", "FEW", "LARGEST_VARIANCE", "MEAN", "PLAIN",
-           "RECENT", "Column", "Setting", "learn_pool"]  # fmt: skip
+__all__ = ["CENTRED", "CENTRED_SIZE", "COLUMNS", "DEVIATION", "DIAGONAL", "FEW", "FORGETTING", "LARGEST_VARIANCE",
+           "MEAN", "PLAIN", "RECENT", "Column", "Setting", "learn_pool", "padded"]  # fmt: skip
 
 RECENT: Final = 1
 
@@ -70,6 +76,7 @@ class Setting(IntEnum):
 
 
 _USUAL_EXPERTS, _MOST_EXPERTS = 2 * LANES, 3 * LANES  # without those for few features, and with them
+_RECENT_SIZE: Final = len(Recent)
 _LATELY: Final = 1 / 16
 _FREE: Final = 2000.0  # so often the full matrix is updated whenever it should be; later, every 16th time
 _EVERY: Final = 16
@@ -98,13 +105,14 @@ def _learn(
     """`learn_pool`, with arrays to work in: what allocates nothing need not count references."""
     values, columns, indptr = rows
     _, order, labels, weight = batch
-    W, V, F, C, S, M, t = state
-    q, x, z, dots, b, b_constant, scores, members = scratch
+    W, V, F, C, S, M, t, D, _, u = state
+    q, x, z, dots, b, b_constant, scores, members, recents = scratch
     few, bias, last = F.size > 0, how[Setting.BIAS], np.uint64(V.size - 1)
     d = np.uint64(x.size - LANES - 1)  # columns there were at first, with few features
     experts = M.shape[1]
     plain = experts - DIAGONAL - RECENT - (1 + CENTRED if few else 0)
     recent = np.uint64(DIAGONAL + plain)
+    forgetting, is_recent = FORGETTING if D.size > 0 else 0, u.size > 0
     whole = indptr.size == 0
     at, size, place, is_dotted = _ZERO, np.uint64(columns.size), _ZERO, False
     for n in range(rounds):
@@ -142,14 +150,18 @@ def _learn(
         trend = t[Total.TREND] if bias != 0.0 else 0.0
         if few:
             spread_out(values, at, columns, place, size, bias, d, x)
-            full, fast, middle, slow = few_scores(x, d, F, C, t[Total.WEIGHT], z)
+            full, fast, middle, slow, late = few_scores(x, d, F, C, D, t[Total.WEIGHT], z)
             store_four(scores, recent, four_of(trend, full, fast, middle))
-            store_four(scores, recent + _D, four_of(slow, 0.0, 0.0, 0.0))
+            store_four(scores, recent + _D, four_of(slow, late[0], late[1], late[2]))
         else:
             store_four(scores, recent, four_of(trend, 0.0, 0.0, 0.0))
         weigh(t, heavy)
         t[Total.LONGEST2] = max(t[Total.LONGEST2], lengths[1] * lengths[1])
-        answers[n], vote = answer(members, t, scores, experts, how[Setting.VOTING], seed)
+        steady, lately = vote_of(members, scores), vote_of_recent(recents, scores)
+        vote, unit = steady, t[Total.TOTAL]
+        if is_recent and u[Lead.FOLLOWED] != 0.0:
+            vote, unit = lately, u[Lead.TOTAL]
+        answers[n] = answer_with(members, t, scores, experts, how[Setting.VOTING], seed, vote, unit)
 
         c *= how[Setting.POSITIVE] if y > 0.0 else how[Setting.NEGATIVE]
         sum_scales(S, c)
@@ -157,6 +169,8 @@ def _learn(
         plain_steps(S, dots, squares, units, lengths, y, c, heavy, b, b_constant, _D)
         plain_steps(S, dots, squares, units, lengths, y, c, heavy, b, b_constant, _2D)
         judge(members, t, scores, experts, answers[n], vote, y, c, how[Setting.VOTING])
+        if is_recent:
+            judge_recent(members, recents, t, u, scores, experts, forgetting, (steady, lately), y > 0.0, c)
         add_constant(q_constant, bias, b, b_constant, W)
         is_dotted = whole and n + 1 < rounds
         if is_dotted:
@@ -175,7 +189,10 @@ def _learn(
             V[last] = q_constant / (bias + 4.0 * c / RIDGE * bias * bias * q_constant) if bias != 0.0 else 0.0
         t[Total.TREND] += _LATELY * (y - t[Total.TREND])
         if few:
-            centred_steps(x, d, y, c, t[Total.WEIGHT], scores, recent + _ONE, z, C)
+            square = centred_steps(x, d, y, c, t[Total.WEIGHT], scores, recent + _ONE, z, C)
+            if forgetting > 0:
+                share = c * t[Total.ROUNDS] / t[Total.WEIGHT]
+                forgetting_steps(d, y, share, square, scores, np.uint64(experts), z, D)
             if y * scores[recent + _ONE] < 1.0:
                 t[Total.TIGHT] += 1.0
                 if t[Total.TIGHT] <= _FREE or np.int64(t[Total.TIGHT]) % _EVERY == 0:
@@ -201,26 +218,35 @@ def learn_pool(
     Returns how many have been learned. `rows` is (float64 data, 32-bit indices, 32-bit indptr). Dense rows are CSR rows
     that share one list of indices, 0, 1, 2 and so on: their indptr is empty. They are those of the batch, or copies of
     just these rounds. `batch` is (count, order, y, weight) as in `learn_dense` of kernels/learning/halfspace.py.
-    `answers[n]` is the score of the answer of the n-th round. `state` is (W, V, F, C, S, M, t); F, (d + 2, d + 1) with
-    the mean last, and C, for the d columns there were at first, are empty with many features. Z is empty, or of W's
-    shape and then keeps the running averages. No row has more entries than V.
+    `answers[n]` is the score of the answer of the n-th round. `state` is (W, V, F, C, S, M, t, D, R, u); F,
+    (d + 2, d + 1) with the mean last, C and D, for the d columns there were at first, are empty with many features; D,
+    R and u also in a pool whose vote does not follow recent mistakes. Z is empty, or of W's shape and then keeps the
+    running averages. No row has more entries than V.
     """
-    W, V, F, C, S, M, t = state
+    W, V, F, C, S, M, t, D, R, u = state
     few = F.shape[1] + LANES
     # Sums over experts are taken by lanes; what is behind the last expert has no share.
-    members = np.zeros((M.shape[0], _MOST_EXPERTS if F.size > 0 else _USUAL_EXPERTS))
+    lanes = _MOST_EXPERTS if F.size > 0 else _USUAL_EXPERTS
+    members, recents = np.zeros((M.shape[0], lanes)), np.zeros((_RECENT_SIZE, lanes))
     _copy(M, members, M.shape[1])
+    _copy(R, recents, R.shape[1])
+    for e in range(M.shape[1], R.shape[1]):
+        members[Member.LOSS, e] = R[Recent.SUM, e]
     scratch = (
         np.empty(V.size + LANES),
         np.empty(few),
-        np.empty(few),
+        np.zeros(few),
         np.empty(COLUMNS),
         np.empty(COLUMNS),
         np.empty(COLUMNS),
         np.zeros(_MOST_EXPERTS),
         members,
+        recents,
     )
-    flat = W, V, F.reshape(-1), C.reshape(-1), S, M, t
+    flat = W, V, F.reshape(-1), C.reshape(-1), S, M, t, D.reshape(-1), R, u
     learned = _learn(rows, are_copies, batch, first, rounds, seed, how, flat, Z, answers, scratch)
+    for e in range(M.shape[1], R.shape[1]):
+        recents[Recent.SUM, e] = members[Member.LOSS, e]
     _copy(members, M, M.shape[1])
+    _copy(recents, R, R.shape[1])
     return learned
