@@ -147,7 +147,7 @@ def local_cluster(workers: int) -> Iterator[Engine]:
     """So many worker processes on this machine, of one thread each."""
     distributed = needs("distributed", "dask", _PURPOSE)
     cluster = distributed.LocalCluster(
-        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.ERROR
+        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=logging.ERROR
     )
     try:
         client = distributed.Client(cluster, set_as_default=False)

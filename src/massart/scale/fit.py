@@ -183,7 +183,8 @@ def _classifier(learned: Learned, others: dict[str, Any]) -> MassartClassifier:
 
 def _check_arrays(parts: Sequence[Arrays], model: MassartClassifier, known: Any) -> None:
     """Refuse parts that do not go together, as far as they are here."""
-    widths = {part.X.shape[1] for part in parts if hasattr(part.X, "shape") and len(part.X.shape) == 2}
+    here = [part.X for part in parts if not hasattr(part.X, "dask") and hasattr(part.X, "shape")]
+    widths = {X.shape[1] for X in here if len(X.shape) == 2}
     if hasattr(model, "n_features_in_"):
         widths.add(model.n_features_in_)
     if len(widths) > 1:

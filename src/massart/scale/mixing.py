@@ -53,6 +53,8 @@ def learn_shards(
 ) -> Learned:
     """Learn all parts. The result depends on the job, the parts and their order, not on who works or how fast.
 
+    Parts that are known to be empty are left out: they change nothing.
+
     `known` are rows that the mixture had learned before, without being counted in it. `rounds` is the most rounds in
     which shards learn side by side; the last of them takes all that is left.
     """
@@ -60,6 +62,9 @@ def learn_shards(
         raise InvalidParameterError(f"rounds={rounds}: give 1 or more, or None for as many as rows need")
     if not growth > 0.0:
         raise InvalidParameterError(f"growth={growth}: give a number above 0")
+    parts = [part for part in parts if not part.is_empty]
+    if not parts:
+        return Learned(mixture, Progress(), ())
     run = _Run(job, parts, engine, mixture, known, told)
     shared = engine.share(job)
     if len(parts) == 1:

@@ -50,6 +50,11 @@ class Arrays(NamedTuple):
     y: Any
     weight: Any = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no row in it, as far as that is known here."""
+        return hasattr(self.y, "__len__") and not hasattr(self.y, "dask") and len(self.y) == 0
+
 
 class Cursor(NamedTuple):
     """How much of a part is done: the chunk that is begun and so many of its rows; of arrays, so many rows."""
