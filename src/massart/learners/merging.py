@@ -30,7 +30,7 @@ from massart.kernels.learning.halfspace import Rule, State
 from massart.kernels.learning.mixture import Member, Total
 from massart.kernels.learning.pool import Column, Setting
 from massart.kernels.learning.rows import mixed as product
-from massart.learners.packed import Packed, updated
+from massart.learners.packed import Packed, union, updated
 
 __all__ = ["Sample", "Sums", "added", "check_mergeable", "mixed", "sums_of"]
 
@@ -63,7 +63,7 @@ class Sample(NamedTuple):
 
     def with_rows(self, other: "Sample") -> "Sample":
         """Of both."""
-        numbers = np.union1d(self.numbers, other.numbers)
+        numbers = union(self.numbers, other.numbers)
         moments = np.zeros((numbers.size, 2))
         for one in (self, other):
             moments[np.searchsorted(numbers, one.numbers)] += one.moments
@@ -111,7 +111,7 @@ def sums_of(kind: str, base: Packed, change: Packed, sample: Sample) -> Sums:
 
 def added(first: Sums, second: Sums) -> Sums:
     """The changes of both."""
-    numbers = np.union1d(first.numbers, second.numbers)
+    numbers = union(first.numbers, second.numbers)
     tables = {}
     for name in first.tables:
         both = [_spread(one, name, numbers) for one in (first, second)]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from massart.learners.columns import are_many
 from massart.learners.sparse_rows import SparseRows, aligned
 
-__all__ = ["Packed", "changed", "pack", "unpack", "updated"]
+__all__ = ["Packed", "changed", "pack", "union", "unpack", "updated"]
 
 # Arrays with a row for each column, by their names, whoever has them.
 _TABLES: Final = ("weights", "variances")
@@ -37,6 +37,8 @@ class Packed(NamedTuple):
     def rows(self, name: str, numbers: NDArray[np.uint32]) -> NDArray[np.float64]:
         """Of a table, the rows of these columns, zeros where nothing is stored, and the constant's."""
         table = self.tables[name]
+        if numbers is self.numbers or np.array_equal(numbers, self.numbers):
+            return table.copy()
         found = np.zeros((numbers.size + 1, *table.shape[1:]))
         at = np.searchsorted(self.numbers, numbers)
         there = at < self.numbers.size
@@ -52,19 +54,38 @@ def pack(arrays: Mapping[str, Any]) -> Packed:
     >>> packed.width, packed.numbers.tolist(), packed.tables["weights"].tolist(), list(packed.small)
     (3, [1], [2.0, 5.0], ['rule'])
     """
-    own = {name: _sparse(arrays[name]) for name in _TABLES if name in arrays}
+    own = {name: arrays[name] for name in _TABLES if name in arrays}
     width = len(next(iter(own.values()))) - 1
-    stored = [array.numbers for array in own.values()]
-    numbers = stored[0] if len(stored) == 1 else np.union1d(*stored)
-    numbers = numbers[numbers < width]
-    every = np.append(numbers, width)
+    if any(isinstance(array, SparseRows) for array in own.values()):
+        numbers = np.empty(0, np.int64)
+        for array in own.values():
+            numbers = union(numbers, array.numbers.astype(np.int64))
+    else:
+        stored = np.zeros(width, dtype=bool)
+        for array in own.values():
+            bits = array[:-1].view(np.uint64)
+            stored |= bits.any(axis=1) if bits.ndim == 2 else bits != 0
+        numbers = np.flatnonzero(stored)
+    every = np.append(numbers[numbers < width], width)
     tables = {name: array[every] for name, array in own.items()}
+    numbers = every[:-1]
     small = {name: np.array(array) for name, array in arrays.items() if name not in own}
     return Packed(width, numbers.astype(np.uint32), tables, small)
 
 
-def _sparse(array: Any) -> SparseRows:
-    return array if isinstance(array, SparseRows) else SparseRows.of(np.ascontiguousarray(array))
+def union(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """Numbers that are in one of two ascending arrays, ascending.
+
+    >>> union(np.array([1, 4, 6]), np.array([2, 4])).tolist()
+    [1, 2, 4, 6]
+    """
+    if np.array_equal(first, second) or not second.size:
+        return first
+    if not first.size:
+        return second
+    both = np.concatenate([first, second])
+    both.sort(kind="stable")  # which merges two sorted parts
+    return np.asarray(both[np.append(True, both[1:] != both[:-1])])
 
 
 def unpack(packed: Packed) -> dict[str, Any]:
@@ -89,7 +110,7 @@ def changed(base: Packed, after: Packed) -> Packed:
     >>> found.numbers.tolist(), found.tables["weights"].tolist()
     ([1, 2], [3.0, 4.0, 5.0])
     """
-    numbers = np.union1d(base.numbers, after.numbers)
+    numbers = union(base.numbers, after.numbers)
     other = np.zeros(numbers.size, dtype=bool)
     for name in after.tables:
         before, now = base.rows(name, numbers)[:-1], after.rows(name, numbers)[:-1]
@@ -102,7 +123,7 @@ def changed(base: Packed, after: Packed) -> Packed:
 
 def updated(base: Packed, change: Packed) -> Packed:
     """The state that a change leads to: the inverse of `changed`, bit for bit."""
-    numbers = np.union1d(base.numbers, change.numbers)
+    numbers = union(base.numbers, change.numbers)
     places = np.append(np.searchsorted(numbers, change.numbers), numbers.size)
     tables = {}
     for name, table in change.tables.items():

@@ -15,6 +15,9 @@ from massart.errors import InvalidParameterError, MassartError, needs
 __all__ = ["ClusterError", "Engine", "connect", "local_cluster"]
 
 _RETRIES: Final = 10  # of a task whose worker was lost
+_ATTEMPTS: Final = 3  # for a round whose common data was lost with all workers that had it
+_GATHERED: Final = 8  # results that are fetched and added up here; more are added up by the workers
+_LOST: Final = ("KilledWorker", "FutureCancelledError", "CancelledError")
 _SECONDS: Final = 5.0  # until a scheduler must have answered
 _PURPOSE: Final = "for a cluster of workers"
 
@@ -43,11 +46,6 @@ class Engine:
             )
         self._client, self._executor = client, executor
 
-    @property
-    def is_dask(self) -> bool:
-        """Whether tasks may take what other tasks have returned, without a visit here."""
-        return self._client is not None
-
     def executor(self) -> Executor:
         """An executor of these workers, for whoever knows no other kind."""
         made: Executor = (
@@ -64,8 +62,10 @@ class Engine:
             return self._client.submit(task, *arguments, pure=False, retries=_RETRIES)
 
     def share(self, value: Any) -> Any:
-        """A value that many tasks take. On Dask it is a task that can run again, should the worker with it be lost."""
-        return value if self._client is None else self.submit(_itself, value)
+        """A value that many tasks take: on Dask it is sent to all workers, so that none of them is needed for it."""
+        if self._client is None:
+            return value
+        return self._client.scatter(value, broadcast=True, hash=False)
 
     def result(self, future: Any) -> Any:
         """What a task has returned."""
@@ -77,33 +77,45 @@ class Engine:
                 f"({error}): use a Dask cluster, which does"
             ) from None
         except Exception as error:
-            if type(error).__name__ in ("KilledWorker", "FutureCancelledError", "CancelledError"):
+            if type(error).__name__ in _LOST:
                 raise ClusterError(f"the cluster has lost too many workers: {error}") from None
             raise
 
-    def results(self, futures: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        """(number, result) of tasks as they are done."""
-        from concurrent.futures import as_completed  # noqa: PLC0415 - only for sweeps
+    def reduced(
+        self,
+        task: Callable[..., Any],
+        common: tuple[Any, ...],
+        calls: Sequence[tuple[Any, ...]],
+        add: Callable[..., Any],
+        base: Any,
+    ) -> Any:
+        """The results of task(*common, *call) for all calls, added up by add(base, first, second) in a tree.
 
-        if self._client is None:
-            numbers = {future: number for number, future in enumerate(futures)}
-            for future in as_completed(futures):
-                yield numbers[future], self.result(future)
-            return
-        distributed = needs("distributed", "dask", _PURPOSE)
-        keys = {future.key: number for number, future in enumerate(futures)}
-        for future in distributed.as_completed(futures):
-            yield keys[future.key], self.result(future)
+        The tree has the shape of their order, whoever is done first. With many calls on Dask it grows on the workers.
+        If what all tasks share was lost with its workers, all is done once more.
+        """
+        for attempt in range(_ATTEMPTS):
+            try:
+                return self._reduced(task, common, calls, add, base)
+            except ClusterError:
+                if self._client is None or attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError  # not reached
 
-    def reduced(self, futures: Sequence[Any], add: Callable[[Any, Any], Any]) -> Any:
-        """The results of tasks, added up in a tree whose shape is that of their order, whoever is done first."""
-        level = list(futures) if self.is_dask else [self.result(future) for future in futures]
+    def _reduced(self, task: Any, common: tuple[Any, ...], calls: Sequence[Any], add: Any, base: Any) -> Any:
+        shared = tuple(self.share(value) for value in common)
+        level = [self.submit(task, *shared, *call) for call in calls]
+        there = self._client is not None and len(level) > _GATHERED
+        begin = next((own for own, value in zip(shared, common, strict=True) if value is base), base)
+        if not there:
+            level = [self.result(future) for future in level]
         while len(level) > 1:
             pairs = [level[start : start + 2] for start in range(0, len(level), 2)]
             level = [
-                pair[0] if len(pair) == 1 else self.submit(add, *pair) if self.is_dask else add(*pair) for pair in pairs
+                pair[0] if len(pair) == 1 else self.submit(add, begin, *pair) if there else add(base, *pair)
+                for pair in pairs
             ]
-        return self.result(level[0]) if self.is_dask else level[0]
+        return self.result(level[0]) if there else level[0]
 
     def placed(self, values: Sequence[Any]) -> list[Any]:
         """Delayed values of Dask, computed on the cluster and kept there; others as they are."""
@@ -116,10 +128,6 @@ class Engine:
         if self._client is not None:
             return max(1, int(sum(self._client.nthreads().values())))
         return max(1, int(getattr(self._executor, "_max_workers", 1)))
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 @contextmanager
@@ -147,7 +155,11 @@ def local_cluster(workers: int) -> Iterator[Engine]:
     """So many worker processes on this machine, of one thread each."""
     distributed = needs("distributed", "dask", _PURPOSE)
     cluster = distributed.LocalCluster(
-        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=logging.ERROR
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address="127.0.0.1:0",
+        silence_logs=logging.ERROR,
     )
     try:
         client = distributed.Client(cluster, set_as_default=False)

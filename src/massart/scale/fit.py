@@ -36,7 +36,7 @@ def fit_shards(
     classes: Any = None,
     rounds: int | None = None,
     growth: float = GROWTH,
-    threads: int = 1,
+    threads: int = 0,
     **reading: Any,
 ) -> MassartClassifier:
     """Learn parts of the data side by side, in one pass, and mix what was learned into one classifier.
@@ -61,9 +61,9 @@ def fit_shards(
     rounds : int, optional
         The most rounds in which shards learn side by side. None: as many as `growth` asks for.
     growth : float
-        In a round all shards together learn so many times the rows that were learned before.
+        In a round the other shards learn, for every shard, so many times the rows that all had learned before.
     threads : int
-        Of each worker, to read files.
+        Of each worker, that read files ahead of it; 0: none, as is best with a worker on each core.
     **reading
         The fields of `massart.data.Schema`: format, label, labels, bits and so on, for files.
 

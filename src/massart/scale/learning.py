@@ -21,7 +21,7 @@ from massart.training.chunk_trainer import ChunkTrainer
 from massart.training.progress import Callbacks, Progress
 from massart.training.settings import Settings
 
-__all__ = ["FileJob", "FitJob", "Mixture", "News", "add_news", "learn_piece", "mix"]
+__all__ = ["FileJob", "FitJob", "Mixture", "News", "add_news", "learn_piece", "mix", "with_progress"]
 
 _SAMPLED: Final = 256  # rows of a piece whose columns are counted
 _MOST_ERRORS: Final = 20  # malformed rows of a piece that are reported one by one
@@ -63,7 +63,9 @@ class News(NamedTuple):
     """What one or more shards have learned in a round."""
 
     first: Mixture | None  # if there was no mixture to begin with: all of it
-    sums: Sums | None  # None: nothing was learned
+    change: Packed | None  # of one shard, with a sample of its rows
+    sample: Sample | None
+    sums: Sums | None  # of several; neither this nor a change: nothing was learned
     calibration: CalibrationChange | None
     alone: dict[str, NDArray[np.float64]] | None  # of one shard: its calibration, to be taken as it is
     progress: Progress
@@ -75,6 +77,16 @@ class News(NamedTuple):
     def rows(self) -> int:
         """How many were learned."""
         return self.progress.learned
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was learned."""
+        return self.first is None and self.change is None and self.sums is None
+
+    @classmethod
+    def nothing(cls, progress: Progress, errors: tuple[RowError, ...] = (), cursors: Any = ()) -> "News":
+        """Counts alone."""
+        return cls(None, None, None, None, None, None, progress, errors, cursors)
 
 
 def learn_piece(
@@ -129,7 +141,7 @@ def _learn_files(
         if len(chunk) or chunk.errors:
             trainer.learn(chunk)
     progress.learned -= done
-    news = News(None, None, None, None, progress, tuple(errors.found), ((shard, cursor._replace(ended=ended)),))
+    news = News.nothing(progress, tuple(errors.found), ((shard, cursor._replace(ended=ended)),))
     if progress.learned == 0:
         return news
     kind, arrays = learner_meta(trainer.first)
@@ -155,9 +167,7 @@ def _told(
     since = None
     if calibration is not None:
         since = calibration.change_since(ScoreCalibration.from_arrays(dict(base.calibration or {})))
-    return news._replace(
-        sums=sums_of(kind, base.learner, change, sample), calibration=since, alone=scores, sent=change.nbytes
-    )
+    return news._replace(change=change, sample=sample, calibration=since, alone=scores, sent=change.nbytes)
 
 
 def _sample_of(chunk: Chunk, rows: int) -> Sample:
@@ -191,7 +201,7 @@ def _learn_arrays(
     place = slice(cursor.rows, stop)
     after = Cursor(rows=stop, ended=stop >= count)
     progress = Progress()
-    news = News(None, None, None, None, progress, (), ((shard, after),))
+    news = News.nothing(progress, (), ((shard, after),))
     if stop == cursor.rows:
         return news
     model: Any
@@ -232,21 +242,30 @@ def _rows_sample(model: Any, piece: Any) -> Sample:
     return _dense_moments(np.asarray(checked, dtype=np.float64))
 
 
-def add_news(first: News, second: News) -> News:
-    """What two shards, or two groups of shards, have learned."""
-    progress = _with_progress(first.progress, second.progress)
+def add_news(mixture: Mixture | None, first: News, second: News) -> News:
+    """What two shards, or two groups of shards, have learned from one mixture."""
+    progress = with_progress(first.progress, second.progress)
     errors = (*first.errors, *second.errors)[:_MOST_ERRORS]
     cursors, sent = (*first.cursors, *second.cursors), first.sent + second.sent
-    if first.sums is None or second.sums is None:
-        more = first if second.sums is None else second
+    if mixture is None or first.is_empty or second.is_empty:
+        more = first if second.is_empty else second
         return more._replace(progress=progress, errors=errors, cursors=cursors, sent=sent)
     scores = None
     if first.calibration is not None and second.calibration is not None:
         scores = first.calibration.added(second.calibration)
-    return News(None, added(first.sums, second.sums), scores, None, progress, errors, cursors, sent)
+    sums = added(_sums(mixture, first), _sums(mixture, second))
+    return News(None, None, None, sums, scores, None, progress, errors, cursors, sent)
 
 
-def _with_progress(first: Progress, second: Progress) -> Progress:
+def _sums(mixture: Mixture, news: News) -> Sums:
+    if news.sums is not None:
+        return news.sums
+    assert news.change is not None  # noqa: S101  something was learned
+    assert news.sample is not None  # noqa: S101
+    return sums_of(mixture.kind, mixture.learner, news.change, news.sample)
+
+
+def with_progress(first: Progress, second: Progress) -> Progress:
     """Counts of both."""
     names = ("read", "learned", "mistakes", "positive", "unlabelled", "weightless", "held_out", "rounds")
     sums: dict[str, Any] = {name: getattr(first, name) + getattr(second, name) for name in names}
@@ -266,9 +285,9 @@ def mix(mixture: Mixture | None, news: News) -> Mixture | None:
     """The mixture from which the next round begins; one shard's own state, bit for bit, if it learned alone."""
     if news.first is not None:
         return news.first
-    if mixture is None or news.sums is None:
+    if mixture is None or news.is_empty:
         return mixture
-    learner = mixed(mixture.kind, mixture.learner, news.sums)
+    learner = mixed(mixture.kind, mixture.learner, _sums(mixture, news))
     scores = news.alone
     if scores is None and news.calibration is not None:
         begin = ScoreCalibration.from_arrays(dict(mixture.calibration or {}))

@@ -1,17 +1,17 @@
 """Rounds: every shard learns a piece from the present mixture, changes are added up, and the next round begins.
 
-The first rows are learned one after the other. Then, in every round, all shards together learn `growth` times as many
-rows as were learned before: what a shard does not know of the others is never more than what all know. So the number
-of rounds grows with the logarithm of the rows, and no total need be known beforehand.
+The first rows are learned one after the other. Then, in every round, a shard learns so many rows that the others learn
+`growth` times as many as all had learned before: what a shard does not know is never more than that. So the number of
+rounds grows with the logarithm of the rows, and no total need be known beforehand.
 """
 
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from massart.errors import InvalidParameterError
 from massart.scale.engine import Engine
-from massart.scale.learning import FileJob, FitJob, Mixture, News, add_news, learn_piece, mix
+from massart.scale.learning import FileJob, FitJob, Mixture, News, add_news, learn_piece, mix, with_progress
 from massart.scale.parts import Arrays, Cursor, Files
 from massart.training.progress import Progress
 
@@ -66,14 +66,13 @@ def learn_shards(
     if not parts:
         return Learned(mixture, Progress(), ())
     run = _Run(job, parts, engine, mixture, known, told)
-    shared = engine.share(job)
     if len(parts) == 1:
-        run.round(shared, [0], None)
+        run.round([0], None)
     else:
-        run.begin(shared)
+        run.begin()
         while active := run.active:
-            last = rounds is not None and run.mixings + 1 >= rounds
-            run.round(shared, active, None if last else ceil(growth * max(FIRST, run.rows) / len(active)))
+            last = len(active) == 1 or (rounds is not None and run.mixings + 1 >= rounds)
+            run.round(active, None if last else ceil(growth * run.rows / (len(active) - 1)))
             run.mixings += 1
     return Learned(run.mixture, run.progress, tuple(run.rounds))
 
@@ -105,26 +104,20 @@ class _Run:
         """Shards with rows left."""
         return [shard for shard, cursor in enumerate(self._cursors) if not cursor.ended]
 
-    def begin(self, job: Any) -> None:
+    def begin(self) -> None:
         """The first rows, one shard after the other: there must be something to mix."""
         while self.rows < FIRST and (active := self.active):
-            self.round(job, active[:1], FIRST - self.rows)
+            self.round(active[:1], FIRST - self.rows)
 
-    def round(self, job: Any, shards: Sequence[int], rows: int | None) -> None:
+    def round(self, shards: Sequence[int], rows: int | None) -> None:
         """Let some shards learn so many rows each from the mixture, and mix."""
-        engine = self.engine
-        mixture = engine.share(self.mixture)
-        tasks = [engine.submit(learn_piece, job, mixture, self.parts[i], i, self._cursors[i], rows) for i in shards]
-        news: News = engine.reduced(tasks, add_news)
+        calls = [(self.parts[i], i, self._cursors[i], rows) for i in shards]
+        news: News = self.engine.reduced(learn_piece, (self.job, self.mixture), calls, add_news, self.mixture)
         for shard, cursor in news.cursors:
             self._cursors[shard] = cursor
         received = 0 if self.mixture is None else self.mixture.nbytes * len(shards)
         self.mixture = mix(self.mixture, news)
-        self.progress = add_news(_empty(self.progress), news).progress
+        self.progress = with_progress(self.progress, news.progress)
         columns = 0 if self.mixture is None else self.mixture.learner.numbers.size
         self.rounds.append(Round(len(self.rounds), len(shards), news.rows, news.sent, received, columns))
         self.told(news)
-
-
-def _empty(progress: Progress) -> News:
-    return News(None, None, None, None, progress)

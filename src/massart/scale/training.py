@@ -29,7 +29,7 @@ class ShardTraining(Training):
     shards: int
     rounds: int | None = None
     growth: float = GROWTH
-    threads: int = 1
+    threads: int = 0
     history: tuple[Round, ...] = ()
     _learned: int = 0
 
@@ -92,7 +92,7 @@ def train_shards(
     initial: Path | None = None,
     rounds: int | None = None,
     growth: float = GROWTH,
-    threads: int = 1,
+    threads: int = 0,
     callbacks: Callbacks | None = None,
     stopped: Callable[[], int | None] = lambda: None,
 ) -> Summary:
