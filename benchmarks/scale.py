@@ -24,8 +24,8 @@ import numpy as np
 
 from massart import MassartClassifier, theory, worlds
 from massart.learners.packed import pack
+from massart.scale import Shards
 from massart.scale.engine import Engine
-from massart.scale.learning import FitJob
 from massart.scale.mixing import GROWTH, learn_shards
 from massart.scale.parts import Arrays
 
@@ -53,18 +53,10 @@ def shards_of(X: Any, y: Any, count: int) -> list[Arrays]:
 
 def mixture(X: Any, y: Any, count: int, growth: float = GROWTH, **parameters: Any) -> tuple[MassartClassifier, Any]:
     """A classifier of so many shards, and the rounds that it took."""
-    from massart.learners.packed import unpack
-    from massart.models.opening import build_model
-    from massart.models.saving import model_parts
-
-    model = MassartClassifier(random_state=0, **parameters)
-    classes = np.array([False, True])
-    job = FitJob(model_parts(model)[1], {"classes": classes}, classes)
-    found = learn_shards(job, shards_of(X, y, count), Engine(Here()), growth=growth)
-    state = found.mixture
-    arrays = {"classes": classes} | {f"learner.{k}": v for k, v in unpack(state.learner).items()}
-    arrays |= {f"calibration.{k}": v for k, v in state.calibration.items()}
-    return build_model("classifier", state.meta, arrays), found.rounds
+    shards = Shards(MassartClassifier(random_state=0, **parameters), [False, True])
+    found = learn_shards(shards.job, shards_of(X, y, count), Engine(Here()), growth=growth)
+    shards.mixture = found.mixture
+    return shards.classifier(), found.rounds
 
 
 def sequential(X: Any, y: Any, **parameters: Any) -> MassartClassifier:

@@ -77,7 +77,7 @@ class ScoreCalibration:
     def with_change(self, change: "CalibrationChange") -> "ScoreCalibration":
         """A calibration of all that was learned.
 
-        Curves forget after some rows: up to so many, what they learned side by side adds up, and beyond, it is averaged.
+        Curves forget after some rows: up to so many, what they learned side by side adds up; beyond, it is averaged.
         """
         head, logistic, trust = (array.copy() for array in self._state())
         if change.learners:

@@ -5,6 +5,6 @@ documented (docs/scale.md), and this package is the only one that imports it.
 """
 
 from massart.scale.engine import ClusterError, connect, local_cluster
-from massart.scale.fit import fit_shards
+from massart.scale.fit import Shards, fit_shards
 
-__all__ = ["ClusterError", "connect", "fit_shards", "local_cluster"]
+__all__ = ["ClusterError", "Shards", "connect", "fit_shards", "local_cluster"]

@@ -18,14 +18,14 @@ from massart.learners.packed import pack, unpack
 from massart.models.opening import build_model, learner_from, load
 from massart.models.saving import learner_meta, model_parts
 from massart.scale.engine import Engine
-from massart.scale.learning import FileJob, FitJob, Mixture
+from massart.scale.learning import FileJob, FitJob, Mixture, News, add_news, learn_piece, mix
 from massart.scale.mixing import GROWTH, Learned, learn_shards
-from massart.scale.parts import Arrays, Files, check_files
+from massart.scale.parts import Arrays, Cursor, Files, check_files
 from massart.training.chunk_trainer import ChunkTrainer
 from massart.training.resume import class_values, identity, write_trained
 from massart.training.settings import Settings
 
-__all__ = ["file_job", "fit_shards", "trainer_of"]
+__all__ = ["Shards", "file_job", "fit_shards", "trainer_of"]
 
 
 def fit_shards(
@@ -141,44 +141,84 @@ def _check_model(model: MassartClassifier) -> None:
         raise InvalidParameterError("the model comes from `fit`, whose weights are not learned on: use partial_fit")
 
 
+class Shards:
+    """Rounds of shards for an engine of your own: every method is pure, and objects can be pickled.
+
+    `learn` is for workers; `add` for any tree of their results, in a fixed order; `mixed` begins the next round. The
+    model should know some thousand rows already: shards that begin with nothing have little in common.
+
+    Parameters
+    ----------
+    model : MassartClassifier
+        One to go on from, or an unfitted one; then the first round must be learned by one shard alone.
+    classes : array-like, optional
+        Both labels; not needed if the model knows them.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 5))
+    >>> y = X[:, 0] > X[:, 1]
+    >>> shards = Shards(MassartClassifier().partial_fit(X[:1000], y[:1000], classes=[False, True]))
+    >>> news = [shards.learn(X[k::2], y[k::2], shard=k % 2) for k in (1000, 1001)]
+    >>> clf = shards.mixed(shards.add(*news)).classifier()
+    >>> clf.rounds_, bool(clf.score(X, y) > 0.98)
+    (3000, True)
+    """
+
+    def __init__(self, model: MassartClassifier, classes: Any = None) -> None:
+        _check_model(model)
+        known = getattr(model, "classes_", None) if classes is None else np.unique(np.asarray(classes))
+        if known is None:
+            raise InvalidParameterError("`classes` must be given, as in classes=[0, 1]: no shard sees all labels")
+        if len(known) != 2:
+            raise InvalidParameterError(
+                f"`classes` are {len(known)}: there is no mixture of shards for more than two classes; learn all rows "
+                "with one learner"
+            )
+        _, meta, arrays = model_parts(model)
+        self.mixture: Mixture | None = None
+        if hasattr(model, "_learner"):
+            kind, state = learner_meta(model._learner)  # type: ignore[arg-type]
+            scores = None if model._calibration is None else model._calibration.arrays()
+            self.mixture = Mixture(kind, pack(state), scores, model.rounds_, meta)
+        else:
+            kind, state = learner_meta(model._new_learner(model._options(), np.ones(2), 1, 0))  # type: ignore[arg-type]
+        check_mergeable(kind, state)
+        others = {name: array for name, array in arrays.items() if not name.startswith(("learner.", "calibration."))}
+        self.job = FitJob(meta, others | {"classes": np.asarray(known)}, np.asarray(known))
+
+    def learn(self, X: Any, y: Any, sample_weight: Any = None, *, shard: int = 0) -> News:
+        """What a shard learns from these rows; `shard` is its number in the round."""
+        return learn_piece(self.job, self.mixture, Arrays(X, y, sample_weight), shard, Cursor(), None)
+
+    def add(self, first: News, second: News) -> News:
+        """What both have learned in this round."""
+        return add_news(self.mixture, first, second)
+
+    def mixed(self, news: News) -> "Shards":
+        """What the next round begins with."""
+        other = Shards.__new__(Shards)
+        other.job, other.mixture = self.job, mix(self.mixture, news)
+        return other
+
+    def classifier(self) -> MassartClassifier:
+        """The mixture as a classifier."""
+        if self.mixture is None:
+            raise InvalidDataError("no part has a row: there is nothing to learn")
+        arrays = self.job.arrays | {f"learner.{name}": array for name, array in unpack(self.mixture.learner).items()}
+        arrays |= {f"calibration.{name}": array for name, array in (self.mixture.calibration or {}).items()}
+        made: MassartClassifier = build_model("classifier", self.mixture.meta, arrays)
+        return made
+
+
 def _fit_arrays(
     parts: list[Arrays], engine: Engine, model: MassartClassifier, classes: Any, how: dict[str, Any]
 ) -> MassartClassifier:
-    _check_model(model)
-    known = getattr(model, "classes_", None) if classes is None else np.unique(np.asarray(classes))
-    if known is None or len(known) != 2:
-        raise InvalidParameterError(
-            "`classes` must be the two labels, as in classes=[0, 1]: there is no mixture of shards for more than two; "
-            "learn all rows with one learner, or give noise-free pairs of labels one by one"
-            if known is not None
-            else "`classes` must be given, as in classes=[0, 1]: no shard sees all labels"
-        )
-    _check_arrays(parts, model, known)
-    _, meta, arrays = model_parts(model)
-    mixture = None
-    if hasattr(model, "_learner"):
-        kind, state = learner_meta(model._learner)  # type: ignore[arg-type]
-        scores = None if model._calibration is None else model._calibration.arrays()
-        mixture = Mixture(kind, pack(state), scores, model.rounds_, meta)
-    else:
-        made = model._new_learner(model._options(), np.ones(2), 1, 0)
-        kind, state = learner_meta(made)  # type: ignore[arg-type]
-    check_mergeable(kind, state)
-    others = {name: array for name, array in arrays.items() if not name.startswith(("learner.", "calibration."))}
-    others["classes"] = np.asarray(known)
-    job = FitJob(meta, others, np.asarray(known))
-    learned = learn_shards(job, parts, engine, mixture=mixture, **how)
-    return _classifier(learned, others)
-
-
-def _classifier(learned: Learned, others: dict[str, Any]) -> MassartClassifier:
-    if learned.mixture is None:
-        raise InvalidDataError("no part has a row: there is nothing to learn")
-    mixture = learned.mixture
-    arrays = others | {f"learner.{name}": array for name, array in unpack(mixture.learner).items()}
-    arrays |= {f"calibration.{name}": array for name, array in (mixture.calibration or {}).items()}
-    made: MassartClassifier = build_model("classifier", mixture.meta, arrays)
-    return made
+    shards = Shards(model, classes)
+    _check_arrays(parts, model, shards.job.classes)
+    shards.mixture = learn_shards(shards.job, parts, engine, mixture=shards.mixture, **how).mixture
+    return shards.classifier()
 
 
 def _check_arrays(parts: Sequence[Arrays], model: MassartClassifier, known: Any) -> None:
