@@ -1,20 +1,26 @@
 """Shards on executors: one shard is sequential learning, empty ones and the order of completion change nothing."""
 
+import gzip
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 from shard_cases import CLASSES, Backwards, cut, model_bytes, rows, write_svm
 from sklearn.metrics import log_loss
 
 from massart import MassartClassifier, data, load
+from massart.data.io.sources import find_sources
+from massart.data.reader import Reader
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.scale import ClusterError, fit_shards
 from massart.scale.engine import Engine
-from massart.scale.parts import Files, check_files
+from massart.scale.fit import file_job
+from massart.scale.learning import learn_piece, mix
+from massart.scale.parts import Cursor, Files, check_files, pieces
 from massart.scale.parts import cut as cut_files
 from massart.scale.training import train_shards
 from massart.training import Settings, open_training
@@ -199,8 +205,6 @@ def test_a_file_is_cut_between_lines(tmp_path):
 
 
 def _chunks(part):
-    from massart.scale.parts import Cursor, pieces
-
     return [chunk for chunk, _ in pieces(part, Schema("svmlight", features=6), Cursor(), None, 1) if len(chunk)]
 
 
@@ -243,3 +247,61 @@ def test_a_pool_that_has_lost_a_process_says_what_to_do(tmp_path):
         engine = Engine(processes)
         with pytest.raises(ClusterError, match="use a Dask cluster"):
             engine.result(engine.submit(_end))
+
+
+def _write(path, X, y):
+    """Rows in the format of the file's name."""
+    frame = pd.DataFrame(X, columns=[f"c{k}" for k in range(X.shape[1])])
+    frame.insert(0, "label", y.astype(int))
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif path.suffix == ".parquet":
+        frame.to_parquet(path, row_group_size=700)
+    elif path.suffix == ".jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        rows = (" ".join(f"f{k}:{value:.4f}" for k, value in enumerate(x)) for x in X)
+        lines = [f"{1 if label else -1} |a {row}\n" for label, row in zip(y, rows, strict=True)]
+        text = "".join(lines).encode()
+        path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "reading"),
+    [
+        (".csv", {"label": "label"}),
+        (".parquet", {"label": "label"}),
+        (".jsonl", {"label": "label"}),
+        (".vw", {"bits": 20}),
+        (".vw.gz", {"bits": 10}),
+    ],
+)
+def test_files_of_any_format(threads, tmp_path, suffix, reading):
+    """All rows are learned once, in pieces that begin in the middle of chunks; of one shard, pieces do not matter."""
+    X, y = rows(5000)
+    names = [_write(tmp_path / f"{k}{suffix}", X[k::2], y[k::2]) for k in range(2)]
+    found = fit_shards(names, threads, **reading)
+    assert found.rounds_ == len(y)
+    assert found.mistakes_ < 0.2 * len(y)
+    schema = Reader(find_sources(names[:1]), Schema(**reading)).schema
+    job = file_job(Settings(), schema, 0)
+    whole, cursor, mixture = learn_piece(job, None, Files((names[0],)), 0, Cursor(), None), Cursor(), None
+    for count in (100, 1, 700, 333, None):
+        news = learn_piece(job, mixture, Files((names[0],)), 0, cursor, count)
+        mixture, (_, cursor) = mix(mixture, news), news.cursors[0]
+    assert cursor.ended
+    assert mixture.rows == whole.first.rows == 2500
+    for name, table in whole.first.learner.tables.items():
+        assert mixture.learner.tables[name].tobytes() == table.tobytes()
+    for name, array in whole.first.learner.small.items():
+        assert mixture.learner.small[name].tobytes() == array.tobytes()
+
+
+def test_pieces_that_have_no_rows_left_end(threads, tmp_path):
+    path = write_svm(tmp_path / "rows.svm", *rows(10))
+    job = file_job(Settings(), Schema("svmlight"), 0)
+    news = learn_piece(job, None, Files((path,)), 0, Cursor(), 10)
+    again = learn_piece(job, mix(None, news), Files((path,)), 0, news.cursors[0][1], 10)
+    assert again.is_empty
+    assert again.cursors[0][1].ended
