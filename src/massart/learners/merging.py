@@ -29,17 +29,15 @@ from massart.kernels.learning.expert_weights import RIDGE
 from massart.kernels.learning.halfspace import Rule, State
 from massart.kernels.learning.mixture import Member, Total
 from massart.kernels.learning.pool import Column, Setting
-from massart.kernels.learning.rows import mixed as product
+from massart.learners.merging_few import few_changes, mixed_few
 from massart.learners.packed import Packed, union, updated
 
 __all__ = ["Sample", "Sums", "added", "check_mergeable", "mixed", "sums_of"]
 
 _PULLS: Final = (1.0, 0.25, 4.0, 1.0)  # of the diagonal experts: their pace times the curvature of their loss
 _PLAIN_PULL: Final = 4.0
-_CENTRED_PACES: Final = (3.0, 1.0, 0.3)
 _FIRST_SHRINK: Final = 1.0 + 4.0 / RIDGE  # information after the first change of a variance, in units of the first
 _MOST: Final = 1e300
-_LITTLE: Final = 1e-9  # of a share of the way: below that, changes are added
 
 _STATE_SUMS: Final = (
     *(State.ROUNDS, State.MISTAKES, State.WEIGHT, State.WEIGHT2, State.WRONG, State.SCALED),
@@ -196,8 +194,7 @@ def _pool_changes(base: Packed, change: Packed) -> Any:
         "roots": sqrt(t[Total.WEIGHT]) - sqrt(old[Total.WEIGHT]),
     }
     if "full" in now:
-        sums |= _matrix_changes(then["full"], now["full"])
-        sums |= _moments(then, now)
+        sums |= few_changes(then, now)
     return sums, {"totals": t, "columns": now["columns"]}
 
 
@@ -236,7 +233,7 @@ def _mixed_pool(base: Packed, sums: Sums) -> Any:
     gap = _gap(old) + max(0.0, extra["gap"])
     small = old | {"columns": columns, "totals": t, "members": members, "gap": np.array(gap)}
     if "full" in old:
-        small |= _mixed_few(old, extra, sums.learners, t)
+        small |= mixed_few(old, extra, sums.learners, t)
     return {"weights": weights, "variances": variances}, small
 
 
@@ -313,92 +310,9 @@ def _factors(
         news = np.divide(more, first, out=np.zeros(more.shape), where=first > 0.0)
         news = np.minimum(np.nan_to_num(news, nan=_MOST, posinf=_MOST), _MOST)
         shared = np.minimum(_PLAIN_PULL * news * (1.0 + common * np.sum(common)), _MOST)
-    each = [*(pull * news for pull in _PULLS), shared]
+    pulls = [_PULLS[k] if k < len(_PULLS) else 1.0 for k in range(pool.DIAGONAL)]
+    each = [*(pull * news for pull in pulls), shared]
     return [(1.0 + one / count) / (1.0 + one) for one in each], _inverse_of(total)
-
-
-def _matrix_changes(then: NDArray[np.float64], now: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    """AROW's information and its product with the mean; zeros if the matrix was lost to rounding on the way."""
-    before, after = _matrix_information(then), _matrix_information(now)
-    old, new = then[:-1].diagonal(), now[:-1].diagonal()
-    lost = bool(((new > old * (1.0 + _LITTLE)) & (old > 0.0)).any() or ((new == 0.0) & (old > 0.0)).any())
-    if before is None or after is None or lost:
-        size = then.shape[1]
-        return {"information": np.zeros((size, size)), "pointed": np.zeros(size)}
-    return {"information": after[0] - before[0], "pointed": after[1] - before[1]}
-
-
-def _matrix_information(full: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """(inverse of the matrix, that times the mean); features that did not occur have no information."""
-    seen = np.flatnonzero(full[:-1].diagonal() > 0.0)
-    found = np.zeros((full.shape[1], full.shape[1]))
-    if seen.size:
-        inverse = _inverted(full[np.ix_(seen, seen)])
-        if inverse is None:
-            return None
-        found[np.ix_(seen, seen)] = inverse
-    return found, np.asarray(product(found, np.ascontiguousarray(full[-1])))
-
-
-def _inverted(matrix: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """The inverse of a positive definite matrix by elimination, the same on every processor; None if it is not one."""
-    diagonal = matrix.diagonal()
-    if not (diagonal > 0.0).all():
-        return None
-    units = np.sqrt(diagonal)
-    size = len(matrix)
-    work = np.concatenate([matrix / units[:, None] / units[None, :], np.eye(size)], axis=1)
-    for j in range(size):
-        pivot = work[j, j]
-        if not pivot > 1e-12:
-            return None
-        row = work[j] / pivot
-        work -= work[:, j : j + 1] * row[None, :]
-        work[j] = row
-    found = work[:, size:] / units[:, None] / units[None, :]
-    return np.asarray(0.5 * (found + found.T)) if np.isfinite(found).all() else None
-
-
-def _moments(then: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """Sums of x - m and (x - m)^2 over the rows, m the mean of the base, and the changes of the centred weights."""
-    first = then["centred"][pool.MEAN]
-    weight = float(now["totals"][Total.WEIGHT])
-    away = now["centred"][pool.MEAN] - first
-    squares = now["centred"][pool.DEVIATION] + weight * np.square(away) - then["centred"][pool.DEVIATION]
-    weights = now["centred"][pool.DEVIATION + 1 :] - then["centred"][pool.DEVIATION + 1 :]
-    return {"away": weight * away, "squares": squares, "centred": weights}
-
-
-def _mixed_few(
-    old: dict[str, Any], extra: dict[str, Any], count: int, t: NDArray[np.float64]
-) -> dict[str, NDArray[np.float64]]:
-    """The full matrix and the centred experts."""
-    centred, weight = old["centred"].copy(), float(t[Total.WEIGHT])
-    away = extra["away"] / max(weight, mixture.LEAST)
-    centred[pool.MEAN] += away
-    spread = centred[pool.DEVIATION] + extra["squares"] - weight * np.square(away)
-    centred[pool.DEVIATION] = np.clip(spread, 0.0, _MOST)
-    size = centred.shape[1]
-    for k, pace in enumerate(_CENTRED_PACES):
-        pull = 0.5 * pace / sqrt(size)
-        factor = (1.0 + pull * extra["roots"] / count) / (1.0 + pull * extra["roots"])
-        centred[pool.DEVIATION + 1 + k] += factor * extra["centred"][k]
-    return {"full": _mixed_matrix(old["full"], extra), "centred": centred}
-
-
-def _mixed_matrix(full: NDArray[np.float64], extra: dict[str, Any]) -> NDArray[np.float64]:
-    base = _matrix_information(full)
-    if base is None:
-        return full.copy()
-    information, pointed = base[0] + extra["information"], base[1] + extra["pointed"]
-    seen = np.flatnonzero(information.diagonal() > 0.0)
-    inverse = _inverted(information[np.ix_(seen, seen)]) if seen.size else None
-    if inverse is None:
-        return full.copy()
-    found = np.zeros(full.shape)
-    found[np.ix_(seen, seen)] = inverse
-    found[-1, seen] = product(np.ascontiguousarray(inverse), np.ascontiguousarray(pointed[seen]))
-    return found
 
 
 class _Kind(NamedTuple):
