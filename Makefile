@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: check test test-jit test-numba fuzz test-blas soak coverage golden house dist signatures lint format bench race clean
+.PHONY: check test test-jit test-numba test-spark fuzz test-blas soak coverage golden house dist signatures lint format bench race clean
 
 # Three tiers: tests/helpers/tiers.py says which tests are slow, fuzzers or statistical, and how long those are.
 # Tests run against a wheel, unpacked in build/tested, whose kernels are compiled, for this processor alone, and Numba
@@ -35,6 +35,11 @@ FUZZ_TESTS := $(sort $(wildcard tests/*/test_*fuzz*.py tests/laws/test_01_*.py))
 
 fuzz: .venv/.peers build/tested
 	$(TESTED) MASSART_TIER=test $(PYTEST) -m fuzz $(FUZZ_TESTS)
+
+# The recipe for Spark of docs/scale.md, which needs Java 17 and brings pyspark.
+test-spark: .venv/.peers
+	$(INSTALL) "pyspark>=4"
+	$(BIN)/pytest -q -n 0 -m spark tests/scale/test_spark.py
 
 # The fuzzers with a million inputs of each kind and all statistical tests at full length, for hours: before a release.
 soak: .venv/.peers build/tested

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from massart import data as data
     from massart import evaluation as evaluation
     from massart import log as log
+    from massart import scale as scale
     from massart import theory as theory
     from massart import worlds as worlds
     from massart.learners.bandit import MonotoneBandit as MonotoneBandit
@@ -38,7 +39,7 @@ _HOME = {
     "load": "massart.models.opening",
     "save": "massart.models.saving",
 }
-_ROOMS = ("arena", "data", "evaluation", "log", "theory", "worlds")
+_ROOMS = ("arena", "data", "evaluation", "log", "scale", "theory", "worlds")
 
 __all__ = [
     "Certificate",
@@ -53,6 +54,7 @@ __all__ = [
     "load",
     "log",
     "save",
+    "scale",
     "theory",
     "worlds",
 ]

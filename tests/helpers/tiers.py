@@ -52,6 +52,8 @@ SLOW = (  # they start many processes, compile kernels of their own, or learn fo
     "tests/models/test_opening.py::test_another_process",
     "tests/learners/test_offline.py",
     "tests/learners/test_scales.py",
+    "tests/scale/test_cluster.py",
+    "tests/scale/test_spark.py",
     "tests/paper/test_algorithms_2_and_3.py::test_algorithm_3_is",
     "tests/test_machine.py",
     "tests/worlds/test_world_group_noise.py",

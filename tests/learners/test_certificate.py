@@ -171,7 +171,7 @@ def test_it_never_agrees_with_more_mistakes_than_its_bound():
     assert (odd.verdict, odd.says_nothing) == ("says nothing yet", False)
     assert str(odd) == (
         "says nothing yet: 300 mistakes in 1,000 rounds; nothing is proved for weights that a label decides, "
-        "or rows learned twice"
+        "rows learned twice, or shards that were mixed"
     )
 
 

@@ -14,14 +14,17 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from massart import __version__
 from massart.arena.entries import Entry, enter
 from massart.arena.journal import Journal
 from massart.arena.race import Kind, Progress, RaceInterrupted, kind_of, run, seeds_of, whole_number
-from massart.errors import InvalidParameterError
+from massart.errors import InvalidParameterError, MassartError
 from massart.worlds import DataSet, RewardWorld, World, make
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 __all__ = ["SweepInterrupted", "sweep"]
 
@@ -83,6 +86,7 @@ def sweep(
     seeds: int | Sequence[int] = 5,
     peer_seeds: int | None = None,
     jobs: int = 1,
+    executor: "Executor | None" = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> list[Any]:
@@ -106,6 +110,8 @@ def sweep(
         How many of the seeds learners get that are not compiled: other packages' may need half a millisecond for a row.
     jobs : int
         Processes; -1 for one per core.
+    executor : concurrent.futures.Executor, optional
+        Who runs the races instead, such as a process pool or Dask's `client.get_executor()` (docs/scale.md).
     resume : path, optional
         A file that every finished unit is written to. If it exists, what it holds is not run again; the file of
         another sweep is refused.
@@ -148,7 +154,7 @@ def sweep(
     waiting = [unit for unit in units if unit.key not in finished]
     reporter = _Reporter(progress, units, finished)
     try:
-        with closing(_results(waiting, processes, reporter.during)) as results:
+        with closing(_results(waiting, processes, executor, reporter.during)) as results:
             for unit, rows in results:
                 finished[unit.key] = rows
                 if journal is not None:
@@ -260,9 +266,12 @@ def _in_order(units: Sequence[Unit], finished: Mapping[str, list[Any]], entries:
 
 
 def _results(
-    units: Sequence[Unit], processes: int, during: Callable[[Progress], None]
+    units: Sequence[Unit], processes: int, executor: "Executor | None", during: Callable[[Progress], None]
 ) -> Generator[tuple[Unit, list[Any]], None, None]:
     """Each unit with its rows as it is finished."""
+    if executor is not None:
+        yield from _executed(units, executor)
+        return
     if processes == 1 or len(units) <= 1:
         for unit in units:
             yield unit, unit.race(during)
@@ -281,6 +290,24 @@ def _results(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # joblib warns that units were given up, which the caller knows
             finished.close()
+
+
+def _executed(units: Sequence[Unit], executor: "Executor") -> Generator[tuple[Unit, list[Any]], None, None]:
+    from concurrent.futures import BrokenExecutor, as_completed  # noqa: PLC0415 - other sweeps do without
+
+    tasks = [executor.submit(_numbered, number, unit) for number, unit in enumerate(units)]
+    try:
+        for task in as_completed(tasks):
+            number, rows = task.result()
+            yield units[number], rows
+    except BrokenExecutor as error:
+        raise MassartError(
+            f"a worker process has ended before its race was over, and the executor has not started it again "
+            f"({error}): run the sweep again; with `resume` what was finished is not run again"
+        ) from None
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 def _numbered(number: int, unit: Unit) -> tuple[int, list[Any]]:

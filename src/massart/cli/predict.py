@@ -1,9 +1,12 @@
 """`massart predict`: a line for every row of a file, by a model that `massart train` or `massart.save` wrote."""
 
 import sys
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+from massart.cli import cluster
 from massart.cli._command import reporting
 from massart.cli.parameters import Argument, Option
 from massart.cli.process import Outlet, quick_start
@@ -33,6 +36,8 @@ def predict(
     ] = None,
     strict: Annotated[bool, Option("--strict", help="Stop at the first malformed row.")] = False,
     threads: Annotated[int, Option(min=1, help="That read and parse.")] = 2,
+    scheduler: cluster.Scheduler = None,
+    workers: cluster.Workers = None,
     quiet: Annotated[bool, Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
     r"""Predict the label of every row: one line each, an empty one for a row that cannot be read.
@@ -44,7 +49,19 @@ def predict(
     printf '1 1:1 2:0.5\n-1 1:-1\n' | massart predict model.massart - --scores
     """
     with reporting(_NAME):
-        _predict(model, data, out, data_format, scores=scores, proba=proba, strict=strict, threads=threads, quiet=quiet)
+        asked = cluster.Asked(scheduler, workers)
+        _predict(
+            model,
+            data,
+            out,
+            data_format,
+            asked,
+            scores=scores,
+            proba=proba,
+            strict=strict,
+            threads=threads,
+            quiet=quiet,
+        )
 
 
 def _predict(
@@ -52,6 +69,7 @@ def _predict(
     data: list[str] | None,
     out: Path | None,
     data_format: str | None,
+    asked: cluster.Asked,
     *,
     scores: bool,
     proba: bool,
@@ -68,8 +86,13 @@ def _predict(
     from massart.training import predict_file
 
     err = Outlet(sys.stderr, careless=True)
-    with row_progress(err, _NAME, quiet=quiet, to_stdout=out is None) as callbacks:
-        found = predict_file(
+    with row_progress(err, _NAME, quiet=quiet, to_stdout=out is None) as callbacks, ExitStack() as held:
+        predicts: Any = predict_file
+        if asked:
+            from massart.scale.predicting import predict_files
+
+            predicts = partial(predict_files, engine=held.enter_context(asked.engine()))
+        found = predicts(
             model,
             data,
             Outlet(sys.stdout) if out is None else out,

@@ -6,7 +6,7 @@ from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from massart.cli import race_data, reading_options
+from massart.cli import cluster, race_data, reading_options
 from massart.cli._command import plain_console, reporting
 from massart.cli.parameters import Argument, Option
 from massart.cli.process import Outlet, leave
@@ -14,6 +14,8 @@ from massart.errors import InvalidParameterError, needs
 from massart.files import OutputLock, check_place
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from rich.console import Console
 
     from massart.arena.registry import Registry
@@ -86,6 +88,7 @@ def race(
         ),
     ] = None,
     jobs: Annotated[int, Option(help="Processes; -1 for one per core. The numbers stay the same.")] = 1,
+    scheduler: cluster.Scheduler = None,
     data: race_data.Data = None,
     conversion: race_data.Conversion = None,
     raw: race_data.Raw = False,
@@ -139,7 +142,9 @@ def race(
             bandit,
             about.words(),
         )
-        done = _run(plan, quiet)
+        asked = cluster.Asked(scheduler)
+        executor = held.enter_context(asked.engine()).executor() if asked else None
+        done = _run(plan, quiet, executor)
         _show(done, plan, outputs, json, quiet)
         if done.interrupted:
             leave(130)
@@ -242,7 +247,7 @@ def _worlds(named: list[str], bandit: bool, sets: Sequence["DataSet"]) -> list[s
     return [*_REWARD_WORLDS] if bandit else worlds.names()
 
 
-def _run(plan: _Plan, quiet: bool) -> _Done:
+def _run(plan: _Plan, quiet: bool, executor: "Executor | None" = None) -> _Done:
     """Sweep, with a live table if standard error is a terminal."""
     from rich.console import Console
 
@@ -258,6 +263,7 @@ def _run(plan: _Plan, quiet: bool) -> _Done:
                 seeds=plan.seeds,
                 peer_seeds=plan.peer_seeds,
                 jobs=plan.jobs,
+                executor=executor,
                 resume=plan.resume,
                 progress=live,
             )

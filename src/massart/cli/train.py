@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from massart.cli import cluster
 from massart.cli import reading_options as options
 from massart.cli._command import reporting
 from massart.cli.parameters import Argument, Option
@@ -122,6 +123,9 @@ def train(
             help="A line every so many rows (1000), or whenever they have grown by a factor (2.0), also on a terminal.",
         ),
     ] = None,
+    scheduler: cluster.Scheduler = None,
+    workers: cluster.Workers = None,
+    shards: cluster.Shards = None,
     json: Annotated[bool, Option("--json", help="Print the summary as JSON.")] = False,
     quiet: Annotated[bool, Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
@@ -174,6 +178,7 @@ def train(
             progress=progress,
             json=json,
             quiet=quiet,
+            cluster=cluster.Asked(scheduler, workers, shards),
         )
         code = _run(plan, stop)
         if code:
@@ -198,6 +203,7 @@ class _Plan(NamedTuple):
     progress: str | None
     json: bool
     quiet: bool
+    cluster: "cluster.Asked"
 
     def settings(self) -> "Settings":
         from massart.training import Every, Settings
@@ -230,6 +236,8 @@ def _run(plan: _Plan, stop: Stop) -> int:
     if plan.scores and plan.predictions is None:
         raise InvalidParameterError("--scores says how to write predictions: say where with --predictions")
     quick_start()
+    if plan.cluster:
+        return _run_on_cluster(plan, stop)
     from massart.training import is_complete, open_training
 
     out, err = Outlet(sys.stdout), Outlet(sys.stderr, careless=True)
@@ -260,6 +268,30 @@ def _run(plan: _Plan, stop: Stop) -> int:
         training.release()
     _tell(plan, summary, out, err, can_go_on=training.can_go_on)
     return 0 if summary.stopped is None else 128 + summary.stopped
+
+
+def _run_on_cluster(plan: _Plan, stop: Stop) -> int:
+    """Train on workers; the exit code."""
+    from massart.cli.progress import Messages
+    from massart.scale.training import train_shards
+
+    plan.cluster.refuse(resume=plan.resume, strict_resume=plan.strict_resume, predictions=plan.predictions)
+    out, err = Outlet(sys.stdout), Outlet(sys.stderr, careless=True)
+    own: dict[str, Any] = {} if plan.quiet else {"callbacks": Messages(err, _NAME)}
+    with plan.cluster.engine() as engine:
+        summary = train_shards(
+            plan.data,
+            engine,
+            plan.settings(),
+            plan.asked_reading(),
+            shards=plan.cluster.shards,
+            model=plan.model,
+            initial=plan.initial,
+            stopped=stop,
+            **own,
+        )
+    _tell(plan, summary, out, err, can_go_on=False)
+    return 0
 
 
 def _callbacks(plan: _Plan, err: Outlet) -> tuple[Any, Any]:

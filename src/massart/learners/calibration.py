@@ -1,17 +1,21 @@
 """Probabilities from the scores of two classes: what kernels/learning/calibration.py learns, as arrays."""
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.kernels.door import NO_WEIGHT
 from massart.kernels.learning import calibration as kernel
+from massart.kernels.learning.elementary import exp, log
 from massart.kernels.states import check_calibration, check_heat
 
-__all__ = ["ClassCalibration", "ScoreCalibration"]
+__all__ = ["CalibrationChange", "ClassCalibration", "ScoreCalibration"]
 
 _FIRST_VARIANCE = 4.0
+_MEMORY = 500.0  # rows that were looked at after which a curve has forgotten
+_CURVE = 2  # rows of `logistic` before those of its uncertainty
+_LEARNED, _WEIGHT, _SIZE, _HEAVIEST = (kernel.Calibration[name] for name in ("LEARNED", "WEIGHT", "SIZE", "HEAVIEST"))
 
 
 class ScoreCalibration:
@@ -60,6 +64,57 @@ class ScoreCalibration:
         made = cls.__new__(cls)
         made._arrays = {name: arrays[name] for name in ("head", "logistic", "trust")}
         return made
+
+    def change_since(self, base: "ScoreCalibration") -> "CalibrationChange":
+        """What was learned since, in numbers that add up."""
+        (head, logistic, trust), (old, before, then) = self._state(), base._state()
+        learned = head[_LEARNED] > old[_LEARNED]
+        sizes = head[_SIZE] * head[_WEIGHT] - old[_SIZE] * old[_WEIGHT]
+        odds = np.array([log(float(p)) - log(float(q)) for p, q in zip(trust, then, strict=True)])
+        heaviest = float(head[_HEAVIEST])
+        return CalibrationChange(head - old, float(sizes), logistic - before, odds, heaviest, 1 if learned else 0)
+
+    def with_change(self, change: "CalibrationChange") -> "ScoreCalibration":
+        """A calibration of all that was learned.
+
+        Curves forget after some rows: up to so many, what they learned side by side adds up; beyond, it is averaged.
+        """
+        head, logistic, trust = (array.copy() for array in self._state())
+        if change.learners:
+            part = max(1.0 / change.learners, min(1.0, _MEMORY / change.head[_LEARNED]))
+            size = head[_SIZE] * head[_WEIGHT] + change.sizes
+            head += change.head
+            head[_SIZE], head[_HEAVIEST] = max(0.0, size / max(head[_WEIGHT], 1e-300)), change.heaviest
+            logistic[:_CURVE] += part * change.logistic[:_CURVE]
+            logistic[_CURVE:] += change.logistic[_CURVE:] / change.learners
+            logistic[kernel.Logistic.A] = np.maximum(logistic[kernel.Logistic.A], kernel.FLATTEST)
+            odds = part * change.odds
+            trust *= np.array([exp(max(-600.0, float(one))) for one in odds - odds.max()])
+            least = 1.0 / (head[_LEARNED] + 1.0)
+            trust = (1.0 - least) * trust / trust.sum() + least / kernel.EXPERTS
+        return ScoreCalibration.from_arrays({"head": head, "logistic": logistic, "trust": trust})
+
+
+class CalibrationChange(NamedTuple):
+    """What calibrations that began with one state have learned."""
+
+    head: NDArray[np.float64]
+    sizes: float  # sum of the sizes of the scores
+    logistic: NDArray[np.float64]
+    odds: NDArray[np.float64]  # by what the logarithm of each calibration's weight has grown
+    heaviest: float
+    learners: int  # that have looked at a row
+
+    def added(self, other: "CalibrationChange") -> "CalibrationChange":
+        """Of both."""
+        return CalibrationChange(
+            self.head + other.head,
+            self.sizes + other.sizes,
+            self.logistic + other.logistic,
+            self.odds + other.odds,
+            max(self.heaviest, other.heaviest),
+            self.learners + other.learners,
+        )
 
 
 class ClassCalibration:

@@ -10,6 +10,7 @@ from massart.values import Value
 _SHOWN = 4  # experts of a pool that a summary names
 _SHOWN_GROUPS = 20  # groups that it names
 _ONE_HALF = 0.4995  # a limit that is as good as one half
+_UNPROVED = "nothing is proved for weights that a label decides, rows learned twice, or shards that were mixed"
 SAYS_NOTHING, WITHIN, CONTRADICTS = "says nothing yet", "within the bound", "contradicts the declaration"
 
 
@@ -29,7 +30,7 @@ class Certificate(Value):
     evidence : an e-value: if the declaration is true, it exceeds 1 / (1 - confidence) at some round with probability
         at most 1 - confidence, however often one looks. It may be multiplied over independent streams.
     holds : False when the evidence does so: the declaration cannot be true. Never False if rows had unequal sample
-        weights, or were learned more than once: then the theorem need not apply, whatever the stream is.
+        weights, were learned more than once, or in shards: then the theorem need not apply, whatever the stream is.
     constant_mistakes : what always answering the more frequent label so far would have got wrong.
     applies : whether what the theorem assumes of weights and repetitions is known to hold. If it is known not to
         hold, the bounds are the number of rounds.
@@ -104,7 +105,7 @@ class Certificate(Value):
         if self.rounds <= 0.0:
             return f"{SAYS_NOTHING}: no round has been learned"
         if not self.applies and (self._exceeded or self.confident_mistake_bound == self.rounds):
-            return f"{SAYS_NOTHING}: {seen}; nothing is proved for weights that a label decides, or rows learned twice"
+            return f"{SAYS_NOTHING}: {seen}; {_UNPROVED}"
         parts = [f"{SAYS_NOTHING}: {seen}, bound {sure} for {declared}"]
         if isfinite(self.constant_mistakes):
             parts.append(f"always answering the more frequent label makes {self.constant_mistakes:,.0f}")

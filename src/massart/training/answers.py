@@ -61,6 +61,21 @@ class Answers(Record):
             table[np.ix_(places, places)] = self.table
         self.table = table.tolist()
 
+    def with_counts(self, other: "Answers") -> "Answers":
+        """The counts of both, of the same two classes.
+
+        >>> one = Answers()
+        >>> one.count(np.array([0, 1]), np.array([0, 0]), 2)
+        >>> one.with_counts(one).table, one.with_counts(Answers()) == one
+        ([[2, 0], [2, 0]], True)
+        """
+        given = [one for one in (self, other) if one.rows]
+        names = ("rows", "answered", "right", "table", "bins")
+        lists = {name: [np.array(getattr(one, name), np.int64) for one in given] for name in names}
+        sums = {name: np.sum([one for one in found if one.size], axis=0) for name, found in lists.items()}
+        sums = {name: found.tolist() if isinstance(found, np.ndarray) else [] for name, found in sums.items()}
+        return Answers(**sums, loss=self.loss + other.loss, given=self.given + other.given)
+
     def count_scores(self, positive: NDArray[np.bool_], scores: NDArray[np.float64]) -> None:
         """Add the scores of rows of two classes."""
         scores = np.nan_to_num(scores)

@@ -34,8 +34,11 @@ def open_training(
     workers: int = 2,
     callbacks: Callbacks | None = None,
     stopped: Callable[[], int | None] = lambda: None,
+    made: type[Training] = Training,
 ) -> Training:
     r"""A training that is ready to run; its model is locked until it has run, or until its `release`.
+
+    `made` is the class of the training.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -79,7 +82,7 @@ def open_training(
         holdout = Reader(find_sources([settings.holdout]), reader.schema, workers=workers, find_labels=False)
         if settings.passes > 1:
             _once_only(holdout.sources, "the holdout is read again after every pass")
-    training = Training(
+    training = made(
         reader,
         settings,
         model=model,
