@@ -1,4 +1,4 @@
-"""Targets that move: discounted experts and projected descent on paths that hurt, and a forgetting learner that drifts."""
+"""Targets that move: discounted experts and projected descent on paths that hurt, a forgetting learner under drift."""
 
 import math
 

@@ -57,9 +57,9 @@ class MassartClassifier(FittedClassifier):
         has g |x| / sqrt(|x|^2 + intercept_scaling^2) (Theorem 15). If None, several values are tried, half of them
         without the constant, so that |w*.x| / |x| >= 1/128 is enough whatever the length of rows.
     horizon : float, default=None
-        If None, all rounds count, and the bound holds at every one of them. With `noise_rate` and `margin` given, the
-        number of rounds to come. Otherwise the number of rounds after which the past may be forgotten, for a target
-        that moves; if it does not move, that costs a logarithm (Theorem 7(f)).
+        With `noise_rate` and `margin` given, the number of rounds to come; if None, the bound holds at every one of
+        them. Otherwise it is not needed for a target that moves, which the vote follows (docs/experts.md); if given, it
+        is the number of rounds after which a second pool forgets the past, for the bounds of Theorem 7(f) and 7(g).
     update : {"inverse-margin", "paper"}, default="inverse-margin"
         Update of a learner with `noise_rate` and `margin` given: the one with regret sqrt(T) / margin, or Algorithm 1
         of the paper as printed.

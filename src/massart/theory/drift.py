@@ -35,9 +35,9 @@ def drifting_mistake_bound(noise_rate: float, margin: float, rounds: float, hori
 
 
 def drift_horizon(noise_rate: float, drift: float) -> float:
-    """Theorem 7(g) of docs/theory.md: the horizon with the smallest leading term, (sqrt(2 n (1 - n)) / (4 drift))^(2/3).
+    """Theorem 7(g) of docs/theory.md: the horizon with the smallest leading term.
 
-    n is the noise rate; at least 1.
+    (sqrt(2 n (1 - n)) / (4 drift))^(2/3), n the noise rate; at least 1.
 
     >>> round(drift_horizon(noise_rate=0.1, drift=1e-6))
     2241

@@ -52,14 +52,18 @@ _ZERO, _ONE, _TWO, _LANES = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(
 
 @njit(cache=True, error_model="numpy", forceinline=True)
 def spread_out(
-    values: Floats, at: np.uint64, columns: Indices, first: np.uint64, count: np.uint64, bias: float, d: np.uint64,
-    x: Floats,
+    values: Floats, at: np.uint64, columns: Indices, first: np.uint64, count: np.uint64, whole: bool, bias: float,
+    d: np.uint64, x: Floats,
 ) -> None:  # fmt: skip
     """The row with its zeros and its constant in x; columns that came after x was made are left out."""
-    x[:] = 0.0
-    for p in range(count):
-        if columns[first + p] < d:
-            x[columns[first + p]] = values[at + p]
+    if whole:
+        for j in range(_ZERO, d, _LANES):
+            store(x, j, load_first(values, at + j, min(_LANES, d - j)))
+    else:
+        x[:] = 0.0
+        for p in range(count):
+            if columns[first + p] < d:
+                x[columns[first + p]] = values[at + p]
     x[d] = bias
 
 

@@ -55,8 +55,8 @@ from massart.kernels.learning.few_features import (
     spread_out,
 )
 from massart.kernels.learning.halfspace import LONGEST_SQUARE
-from massart.kernels.learning.mixture import Member, Total, answer_with, judge, vote_of, weigh
-from massart.kernels.learning.recent_vote import Lead, Recent, judge_recent, vote_of_recent
+from massart.kernels.learning.mixture import Member, Total, answer_with, judge, weigh
+from massart.kernels.learning.recent_vote import Lead, Recent, judge_recent, votes_of
 from massart.kernels.learning.simd import LANES, four_of, store_four
 
 __all__ = ["CENTRED", "CENTRED_SIZE", "COLUMNS", "DEVIATION", "DIAGONAL", "FEW", "FORGETTING", "LARGEST_VARIANCE",
@@ -149,7 +149,7 @@ def _learn(
         scale(S, dots, lengths, heavy, plain, scores)
         trend = t[Total.TREND] if bias != 0.0 else 0.0
         if few:
-            spread_out(values, at, columns, place, size, bias, d, x)
+            spread_out(values, at, columns, place, size, whole, bias, d, x)
             full, fast, middle, slow, late = few_scores(x, d, F, C, D, t[Total.WEIGHT], z)
             store_four(scores, recent, four_of(trend, full, fast, middle))
             store_four(scores, recent + _D, four_of(slow, late[0], late[1], late[2]))
@@ -157,7 +157,7 @@ def _learn(
             store_four(scores, recent, four_of(trend, 0.0, 0.0, 0.0))
         weigh(t, heavy)
         t[Total.LONGEST2] = max(t[Total.LONGEST2], lengths[1] * lengths[1])
-        steady, lately = vote_of(members, scores), vote_of_recent(recents, scores)
+        steady, lately = votes_of(members, recents, scores)
         vote, unit = steady, t[Total.TOTAL]
         if is_recent and u[Lead.FOLLOWED] != 0.0:
             vote, unit = lately, u[Lead.TOTAL]

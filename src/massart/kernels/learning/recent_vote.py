@@ -52,12 +52,14 @@ _ZERO, _LANES = np.uint64(0), np.uint64(LANES)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def vote_of_recent(R: Floats, scores: Floats) -> float:
-    """The score of the vote by recent mistakes, times TOTAL."""
-    sums, lanes = no_sums(), np.uint64(R.shape[1])
+def votes_of(M: Floats, R: Floats, scores: Floats) -> Any:
+    """The scores of the votes by all mistakes, times TOTAL of mixture.py, and by recent ones, times TOTAL."""
+    sums, others, lanes = no_sums(), no_sums(), np.uint64(M.shape[1])
     for e in range(_ZERO, lanes, _LANES):
-        sums = add_products(sums, load(R, np.uint64(Recent.VOICE) * lanes + e), load(scores, e))
-    return float(total(sums))
+        own = load(scores, e)
+        sums = add_products(sums, load(M, np.uint64(Member.VOICE) * lanes + e), own)
+        others = add_products(others, load(R, np.uint64(Recent.VOICE) * lanes + e), own)
+    return total(sums), total(others)
 
 
 @njit(cache=True, error_model="numpy")
