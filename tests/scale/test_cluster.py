@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import processes
 import pytest
-from shard_cases import CLASSES, cut, model_bytes, rows, write_svm
+from shard_cases import CLASSES, cut, model_bytes, rows, write_svm, write_wide
 from typer.testing import CliRunner
 
 from massart import MassartClassifier, arena
@@ -99,9 +99,10 @@ class Killer(Callbacks):
 
 
 def test_a_worker_killed_in_mid_training_changes_nothing(tmp_path):
-    path = write_svm(tmp_path / "rows.svm", *rows(30_000))
+    path = write_wide(tmp_path / "rows.svm")
     with ThreadPoolExecutor(2) as pool:
         train_shards([path], Engine(pool), shards=4, model=tmp_path / "one.massart")
+    assert (tmp_path / "one.massart").stat().st_size > 200_000  # what all share is sent to all workers beforehand
     with local_cluster(2) as engine:
         killer = Killer(engine, 4000)
         train_shards([path], engine, shards=4, model=tmp_path / "two.massart", callbacks=killer)
