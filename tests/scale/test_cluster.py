@@ -51,9 +51,10 @@ def test_workers_are_processes_of_their_own(cluster):
     assert cluster.workers() == 2
 
 
-@pytest.mark.parametrize("given", ["client", "executor"])
-def test_arrays_give_the_same_as_here(cluster, tmp_path, given):
-    parts = cut(*rows(), 3)
+@pytest.mark.parametrize(("given", "shards"), [("client", 3), ("executor", 11)])
+def test_arrays_give_the_same_as_here(cluster, tmp_path, given, shards):
+    """Of many shards, changes are added up by the workers."""
+    parts = cut(*rows(), shards)
     executor = cluster._client if given == "client" else cluster.executor()
     model = MassartClassifier(random_state=0)
     found = fit_shards(parts, executor, model=model, classes=CLASSES)

@@ -176,7 +176,10 @@ def _told(
     since = None
     if calibration is not None:
         since = calibration.change_since(ScoreCalibration.from_arrays(dict(base.calibration or {})))
-    return news._replace(change=change, sample=sample, calibration=since, alone=scores, sent=change.nbytes)
+    sent = (
+        change.nbytes + sample.numbers.nbytes + sample.moments.nbytes + sum(a.nbytes for a in (scores or {}).values())
+    )
+    return news._replace(change=change, sample=sample, calibration=since, alone=scores, sent=sent)
 
 
 def _sample_of(chunk: Chunk, rows: int) -> Sample:
