@@ -29,6 +29,18 @@ def write_svm(path, X, y):
     return str(path)
 
 
+def write_wide(path, count=20_000, columns=3000, seed=0):
+    """A file of rows with few of many columns: a model of some hundred kilobytes."""
+    rng = np.random.default_rng(seed)
+    weights = rng.normal(size=columns)
+    with path.open("w") as file:
+        for _ in range(count):
+            own = np.unique(rng.integers(0, columns, 8))
+            label = (weights[own].sum() > 0) ^ (rng.random() < 0.1)
+            file.write(f"{1 if label else -1} {' '.join(f'{j + 1}:1' for j in own)}\n")
+    return str(path)
+
+
 def model_bytes(model, folder):
     """What `save` writes."""
     path = folder / "saved.massart"

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import processes
 import pytest
-from shard_cases import CLASSES, cut, model_bytes, rows, write_svm
+from shard_cases import CLASSES, cut, model_bytes, rows, write_svm, write_wide
 from typer.testing import CliRunner
 
 from massart import MassartClassifier, arena
@@ -51,9 +51,10 @@ def test_workers_are_processes_of_their_own(cluster):
     assert cluster.workers() == 2
 
 
-@pytest.mark.parametrize("given", ["client", "executor"])
-def test_arrays_give_the_same_as_here(cluster, tmp_path, given):
-    parts = cut(*rows(), 3)
+@pytest.mark.parametrize(("given", "shards"), [("client", 3), ("executor", 11)])
+def test_arrays_give_the_same_as_here(cluster, tmp_path, given, shards):
+    """Of many shards, changes are added up by the workers."""
+    parts = cut(*rows(), shards)
     executor = cluster._client if given == "client" else cluster.executor()
     model = MassartClassifier(random_state=0)
     found = fit_shards(parts, executor, model=model, classes=CLASSES)
@@ -99,9 +100,10 @@ class Killer(Callbacks):
 
 
 def test_a_worker_killed_in_mid_training_changes_nothing(tmp_path):
-    path = write_svm(tmp_path / "rows.svm", *rows(30_000))
+    path = write_wide(tmp_path / "rows.svm")
     with ThreadPoolExecutor(2) as pool:
         train_shards([path], Engine(pool), shards=4, model=tmp_path / "one.massart")
+    assert (tmp_path / "one.massart").stat().st_size > 200_000  # what all share is sent to all workers beforehand
     with local_cluster(2) as engine:
         killer = Killer(engine, 4000)
         train_shards([path], engine, shards=4, model=tmp_path / "two.massart", callbacks=killer)

@@ -16,7 +16,7 @@ from massart.data.io.sources import find_sources
 from massart.data.reader import Reader
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.scale import ClusterError, fit_shards
+from massart.scale import ClusterError, Shards, fit_shards
 from massart.scale.engine import Engine
 from massart.scale.fit import file_job
 from massart.scale.learning import learn_piece, mix
@@ -305,3 +305,33 @@ def test_pieces_that_have_no_rows_left_end(threads, tmp_path):
     again = learn_piece(job, mix(None, news), Files((path,)), 0, news.cursors[0][1], 10)
     assert again.is_empty
     assert again.cursors[0][1].ended
+
+
+def _moved(value):
+    """The same arrays as a network may bring them: read-only, and not where a number should begin."""
+    if isinstance(value, np.ndarray):
+        space = np.empty(value.nbytes + 1, np.uint8)
+        found = space[1:].view()[: value.nbytes].view(value.dtype).reshape(value.shape)
+        found[...] = value
+        found.flags.writeable = False
+        return found
+    if isinstance(value, dict):
+        return {name: _moved(one) for name, one in value.items()}
+    if isinstance(value, tuple):
+        made = [_moved(one) for one in value]
+        return type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+    return value
+
+
+def test_arrays_may_lie_anywhere(tmp_path):
+    X, y = rows(3000)
+    shards = Shards(MassartClassifier(random_state=0).partial_fit(X[:1000], y[:1000], classes=CLASSES))
+    halves = [(X[k::2], y[k::2]) for k in (1000, 1001)]
+    expected = shards.mixed(shards.add(*(shards.learn(*half, shard=k) for k, half in enumerate(halves))))
+    shards.mixture = _moved(shards.mixture)
+    assert not shards.mixture.learner.small["totals"].flags.aligned
+    news = [_moved(shards.learn(*half, shard=k)) for k, half in enumerate(halves)]
+    found = shards.mixed(_moved(shards.add(*news)))
+    assert model_bytes(found.classifier(), tmp_path) == model_bytes(expected.classifier(), tmp_path)
+    alone = [shards.mixed(_moved(shards.learn(*halves[0]))), shards.mixed(shards.learn(*halves[0]))]
+    assert model_bytes(alone[0].classifier(), tmp_path) == model_bytes(alone[1].classifier(), tmp_path)

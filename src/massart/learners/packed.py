@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from massart.learners.columns import are_many
 from massart.learners.sparse_rows import SparseRows, aligned
 
-__all__ = ["Packed", "changed", "pack", "union", "unpack", "updated"]
+__all__ = ["Packed", "changed", "owned", "pack", "union", "unpack", "updated"]
 
 # Arrays with a row for each column, by their names, whoever has them.
 _TABLES: Final = ("weights", "variances")
@@ -100,6 +100,16 @@ def unpack(packed: Packed) -> dict[str, Any]:
         made[name] = aligned(rows, table.shape[1]) if table.ndim == 2 else np.zeros(rows)
         made[name][numbers] = table
     return made | {name: array.copy() for name, array in packed.small.items()}
+
+
+def owned(packed: Packed) -> Packed:
+    """The same state in memory that kernels can work on: what comes over a network may lie at any byte, read-only."""
+    return Packed(
+        packed.width,
+        np.require(packed.numbers, requirements=["C", "A"]),
+        {name: np.require(table, requirements=["C", "A"]) for name, table in packed.tables.items()},
+        {name: array.copy() for name, array in packed.small.items()},
+    )
 
 
 def changed(base: Packed, after: Packed) -> Packed:

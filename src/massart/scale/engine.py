@@ -15,7 +15,7 @@ from massart.errors import InvalidParameterError, MassartError, needs
 __all__ = ["ClusterError", "Engine", "connect", "local_cluster"]
 
 _RETRIES: Final = 10  # of a task whose worker was lost
-_ATTEMPTS: Final = 3  # for a round whose common data was lost with all workers that had it
+_SENT_ALONG: Final = 100_000  # bytes up to which a value is sent with each task
 _GATHERED: Final = 8  # results that are fetched and added up here; more are added up by the workers
 _LOST: Final = ("KilledWorker", "FutureCancelledError", "CancelledError")
 _SECONDS: Final = 5.0  # until a scheduler must have answered
@@ -62,10 +62,13 @@ class Engine:
             return self._client.submit(task, *arguments, pure=False, retries=_RETRIES)
 
     def share(self, value: Any) -> Any:
-        """A value that many tasks take: on Dask it is sent to all workers, so that none of them is needed for it."""
-        if self._client is None:
+        """A value that many tasks take. On Dask it is a task that can run again, should the worker with it be lost.
+
+        (What is scattered is lost with its worker.)
+        """
+        if self._client is None or getattr(value, "nbytes", 0) < _SENT_ALONG:
             return value
-        return self._client.scatter(value, broadcast=True, hash=False)
+        return self.submit(_itself, value)
 
     def result(self, future: Any) -> Any:
         """What a task has returned."""
@@ -92,17 +95,7 @@ class Engine:
         """The results of task(*common, *call) for all calls, added up by add(base, first, second) in a tree.
 
         The tree has the shape of their order, whoever is done first. With many calls on Dask it grows on the workers.
-        If what all tasks share was lost with its workers, all is done once more.
         """
-        for attempt in range(_ATTEMPTS):
-            try:
-                return self._reduced(task, common, calls, add, base)
-            except ClusterError:
-                if self._client is None or attempt == _ATTEMPTS - 1:
-                    raise
-        raise AssertionError  # not reached
-
-    def _reduced(self, task: Any, common: tuple[Any, ...], calls: Sequence[Any], add: Any, base: Any) -> Any:
         shared = tuple(self.share(value) for value in common)
         level = [self.submit(task, *shared, *call) for call in calls]
         there = self._client is not None and len(level) > _GATHERED
@@ -128,6 +121,10 @@ class Engine:
         if self._client is not None:
             return max(1, int(sum(self._client.nthreads().values())))
         return max(1, int(getattr(self._executor, "_max_workers", 1)))
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from massart.data.chunk import Chunk, RowError
 from massart.data.schema import Schema
 from massart.learners.calibration import CalibrationChange, ScoreCalibration
 from massart.learners.merging import Sample, Sums, added, mixed, sums_of
-from massart.learners.packed import Packed, changed, pack, unpack
+from massart.learners.packed import Packed, changed, owned, pack, unpack
 from massart.models.opening import build_model, learner_from
 from massart.models.saving import learner_meta, model_parts
 from massart.scale.parts import Arrays, Cursor, Files, pieces
@@ -53,10 +53,18 @@ class Mixture(NamedTuple):
     rows: int  # that were learned
     meta: dict[str, Any]  # of a classifier that learns arrays
 
+    def owned(self) -> "Mixture":
+        """The same in memory that kernels can work on."""
+        return self._replace(learner=owned(self.learner), calibration=_copies(self.calibration))
+
     @property
     def nbytes(self) -> int:
         """What it takes to send it."""
         return self.learner.nbytes + sum(array.nbytes for array in (self.calibration or {}).values())
+
+
+def _copies(arrays: dict[str, NDArray[np.float64]] | None) -> dict[str, NDArray[np.float64]] | None:
+    return None if arrays is None else {name: array.copy() for name, array in arrays.items()}
 
 
 class News(NamedTuple):
@@ -93,6 +101,7 @@ def learn_piece(
     job: FileJob | FitJob, mixture: Mixture | None, part: Files | Arrays, shard: int, cursor: Cursor, rows: int | None
 ) -> News:
     """Learn so many rows of a part, or all that are left."""
+    mixture = None if mixture is None else mixture.owned()
     begin = mixture if mixture is None else _with_seed(mixture, shard)
     if isinstance(job, FileJob):
         assert isinstance(part, Files)  # noqa: S101  jobs and parts are made together
@@ -167,7 +176,10 @@ def _told(
     since = None
     if calibration is not None:
         since = calibration.change_since(ScoreCalibration.from_arrays(dict(base.calibration or {})))
-    return news._replace(change=change, sample=sample, calibration=since, alone=scores, sent=change.nbytes)
+    sent = (
+        change.nbytes + sample.numbers.nbytes + sample.moments.nbytes + sum(a.nbytes for a in (scores or {}).values())
+    )
+    return news._replace(change=change, sample=sample, calibration=since, alone=scores, sent=sent)
 
 
 def _sample_of(chunk: Chunk, rows: int) -> Sample:
@@ -247,6 +259,7 @@ def add_news(mixture: Mixture | None, first: News, second: News) -> News:
     progress = with_progress(first.progress, second.progress)
     errors = (*first.errors, *second.errors)[:_MOST_ERRORS]
     cursors, sent = (*first.cursors, *second.cursors), first.sent + second.sent
+    mixture = None if mixture is None else mixture.owned()
     if mixture is None or first.is_empty or second.is_empty:
         more = first if second.is_empty else second
         return more._replace(progress=progress, errors=errors, cursors=cursors, sent=sent)
@@ -262,7 +275,7 @@ def _sums(mixture: Mixture, news: News) -> Sums:
         return news.sums
     assert news.change is not None  # noqa: S101  something was learned
     assert news.sample is not None  # noqa: S101
-    return sums_of(mixture.kind, mixture.learner, news.change, news.sample)
+    return sums_of(mixture.kind, mixture.learner, owned(news.change), news.sample)
 
 
 def with_progress(first: Progress, second: Progress) -> Progress:
@@ -284,11 +297,12 @@ def _added_counts(first: dict[str, int], second: dict[str, int]) -> dict[str, in
 def mix(mixture: Mixture | None, news: News) -> Mixture | None:
     """The mixture from which the next round begins; one shard's own state, bit for bit, if it learned alone."""
     if news.first is not None:
-        return news.first
+        return news.first.owned()
     if mixture is None or news.is_empty:
         return mixture
+    mixture = mixture.owned()
     learner = mixed(mixture.kind, mixture.learner, _sums(mixture, news))
-    scores = news.alone
+    scores = _copies(news.alone)
     if scores is None and news.calibration is not None:
         begin = ScoreCalibration.from_arrays(dict(mixture.calibration or {}))
         scores = begin.with_change(news.calibration).arrays()

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from massart.data.chunk import RowError
 from massart.data.io.sources import find_sources
 from massart.errors import InvalidParameterError
@@ -40,12 +43,12 @@ class _Kept(Callbacks):
         self.parts.append(text)
 
 
-def _predict_one(model: bytes, name: str, options: dict[str, Any]) -> _Lines:
+def _predict_one(model: NDArray[np.uint8], name: str, options: dict[str, Any]) -> _Lines:
     """The lines of one file."""
     kept = _Kept()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.massart")
-        path.write_bytes(model)
+        path.write_bytes(model.tobytes())
         counts = predict_file(path, [name], kept, callbacks=kept, **options)
     return _Lines(b"".join(kept.parts), counts, tuple(kept.errors))
 
@@ -73,7 +76,7 @@ def predict_files(
         check_place(out, "the predictions")
     found, sink = Predicted(), PredictionFile(out) if isinstance(out, Path) else out
     try:
-        shared = engine.share(model.read_bytes())
+        shared = engine.share(np.frombuffer(model.read_bytes(), np.uint8))
         waiting: deque[Any] = deque()
         for source in sources:
             waiting.append(engine.submit(_predict_one, shared, str(source.path), options))
