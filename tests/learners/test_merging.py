@@ -9,6 +9,7 @@ from massart.errors import InvalidParameterError
 from massart.kernels.learning.halfspace import State
 from massart.kernels.learning.mixture import Member, Total
 from massart.kernels.learning.pool import Column
+from massart.kernels.learning.recent_vote import Lead, Recent
 from massart.learners import merging
 from massart.learners.calibration import ScoreCalibration
 from massart.learners.merging import Sample, added, check_mergeable, mixed, sums_of
@@ -158,7 +159,10 @@ def test_every_number_of_a_state_has_a_rule():
     other = {State.SCALE, State.NORM2, State.SQUARES, State.FIRST, State.STEP, State.FLOOR}
     assert {*merging._STATE_SUMS, *merging._STATE_MAXIMA} | other == set(State)
     names = {*pack(Pool(3).arrays()).small, *pack(Pool(3).arrays()).tables}
-    assert names == {"how", "weights", "variances", "columns", "members", "totals", "seed", "full", "centred"}
+    few = {"full", "centred", *merging._RECENT}
+    assert names == {"how", "weights", "variances", "columns", "members", "totals", "seed"} | few
+    assert {Recent.VOICE, Recent.LOSS, Recent.THEN, Recent.SUM, Recent.POWER} == set(Recent)
+    assert {Lead.FOLLOWED, Lead.AHEAD, Lead.SPLIT, Lead.WEIGHT, Lead.WEIGHT_THEN, Lead.TOTAL} == set(Lead)
 
 
 def test_finite_rows_of_any_size_keep_the_mixture_finite():

@@ -12,6 +12,7 @@ depends on the order in which changes arrive, if they are added in a fixed one.
                  multiplied by the ratio of that share to the sum of the single ones. With little news that is 1.
     full matrix  AROW's is a Kalman filter: the information and its product with the mean add up, exactly.
     centred      means and deviations are those of all rows; weights as above, with steps that fall as 1 / sqrt(t).
+    recent       what the vote by recent mistakes knows, and the weights of experts that forget: the means.
     mixture      losses of the experts, AdaHedge's gaps, Prod's lead and its variance add up; rates follow from them.
 """
 
@@ -29,6 +30,7 @@ from massart.kernels.learning.expert_weights import RIDGE
 from massart.kernels.learning.halfspace import Rule, State
 from massart.kernels.learning.mixture import Member, Total
 from massart.kernels.learning.pool import Column, Setting
+from massart.kernels.learning.recent_vote import Lead, Recent, compare
 from massart.learners.merging_few import few_changes, mixed_few
 from massart.learners.packed import Packed, union, updated
 
@@ -49,6 +51,7 @@ _TOTAL_SUMS: Final = (
     *(Total.ROUNDS, Total.MISTAKES, Total.WEIGHT, Total.WEIGHT2, Total.WRONG, Total.EXPECTED, Total.DRAWN),
     *(Total.VOTED, Total.HEARD, Total.TIGHT, Total.COINS, Total.POSITIVES),
 )
+_RECENT: Final = ("recent", "lead", "forgetting")  # of the vote by recent mistakes, in pools that have one
 _TOTAL_MAXIMA: Final = (Total.HEAVIEST, Total.LONGEST2, Total.UNPROVED)
 
 
@@ -193,6 +196,7 @@ def _pool_changes(base: Packed, change: Packed) -> Any:
         "trend": rounds * t[Total.TREND],
         "roots": sqrt(t[Total.WEIGHT]) - sqrt(old[Total.WEIGHT]),
     }
+    sums |= {name: now[name] - then[name] for name in _RECENT if name in now}
     if "full" in now:
         sums |= few_changes(then, now)
     return sums, {"totals": t, "columns": now["columns"]}
@@ -232,6 +236,7 @@ def _mixed_pool(base: Packed, sums: Sums) -> Any:
     _set_prod(t, _lead(old["totals"]) + extra["lead"], old["totals"], extra["split"])
     gap = _gap(old) + max(0.0, extra["gap"])
     small = old | {"columns": columns, "totals": t, "members": members, "gap": np.array(gap)}
+    small |= {name: old[name] + extra[name] / sums.learners for name in _RECENT if name in old}
     if "full" in old:
         small |= mixed_few(old, extra, sums.learners, t)
     return {"weights": weights, "variances": variances}, small
@@ -293,7 +298,20 @@ def _settled_pool(whole: Packed) -> dict[str, Any]:
     squares = 2.0 * (np.square(columns[Column.CAP, plain]) + columns[Column.SQUARES, plain])
     columns[Column.SCALE, plain] = 1.0 / np.sqrt(np.maximum(squares, norms))
     mixture.share(members, t, members.shape[1], float(small.pop("gap")))
+    if "recent" in small:
+        _settle_recent(small["recent"], small["lead"], members, t)
     return small
+
+
+def _settle_recent(recent: Any, lead: Any, members: Any, t: Any) -> None:
+    """Recent mistakes are means over the shards; they are counted from here on."""
+    experts = members.shape[1]
+    np.maximum(recent, 0.0, out=recent)  # differences are rounded
+    recent[Recent.THEN, :experts] = members[Member.LOSS]
+    recent[Recent.THEN, experts:] = recent[Recent.SUM, experts:]
+    lead[Lead.WEIGHT_THEN] = t[Total.WEIGHT]
+    lead[[Lead.SPLIT, Lead.WEIGHT, Lead.TOTAL]] = np.maximum(lead[[Lead.SPLIT, Lead.WEIGHT, Lead.TOTAL]], 0.0)
+    compare(t, lead)
 
 
 def _factors(

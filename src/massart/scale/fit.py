@@ -14,6 +14,7 @@ from massart.errors import InvalidDataError, InvalidParameterError
 from massart.learners.calibration import ScoreCalibration
 from massart.learners.classifier import MassartClassifier
 from massart.learners.merging import check_mergeable
+from massart.learners.multiclass import new_learner
 from massart.learners.packed import pack, unpack
 from massart.models.opening import build_model, learner_from, load
 from massart.models.saving import learner_meta, model_parts
@@ -183,7 +184,7 @@ class Shards:
             scores = None if model._calibration is None else model._calibration.arrays()
             self.mixture = Mixture(kind, pack(state), scores, model.rounds_, meta)
         else:
-            kind, state = learner_meta(model._new_learner(model._options(), np.ones(2), 1, 0))  # type: ignore[arg-type]
+            kind, state = learner_meta(new_learner(model._options(), np.ones(2), 1, 0))  # type: ignore[arg-type]
         check_mergeable(kind, state)
         others = {name: array for name, array in arrays.items() if not name.startswith(("learner.", "calibration."))}
         self.job = FitJob(meta, others | {"classes": np.asarray(known)}, np.asarray(known))

@@ -63,7 +63,8 @@ def votes_of(M: Floats, R: Floats, scores: Floats) -> Any:
 
 
 @njit(cache=True, error_model="numpy")
-def _compare(t: Floats, u: Floats) -> None:
+def compare(t: Floats, u: Floats) -> None:
+    """Which of the two votes is the pool's."""
     is_ahead = u[Lead.AHEAD] > _DOUBT * sqrt(u[Lead.SPLIT]) + t[Total.HEAVIEST]
     u[Lead.FOLLOWED] = 1.0 if is_ahead else 0.0
 
@@ -105,7 +106,7 @@ def judge_recent(
     if (votes[0] >= 0.0) != (votes[1] >= 0.0):
         u[Lead.AHEAD] += c if (votes[1] >= 0.0) == positive else -c
         u[Lead.SPLIT] += c * c
-        _compare(t, u)
+        compare(t, u)
     rounds = np.int64(t[Total.ROUNDS])
     if forgetting > 0 and (rounds & 7 == 0 or rounds < 64):
         for e in range(experts, experts + forgetting):
@@ -113,4 +114,4 @@ def judge_recent(
             R[Recent.POWER, e] += (square - R[Recent.POWER, e]) * (c / t[Total.HEARD])
     if rounds & (_EVERY - 1) == 1:
         _set_voices(M, R, t, u, experts, forgetting)
-        _compare(t, u)
+        compare(t, u)
