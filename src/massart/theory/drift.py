@@ -45,7 +45,7 @@ def drift_horizon(noise_rate: float, drift: float) -> float:
     noise, moved = check_noise_rate(noise_rate), check_probability("drift", drift)
     if moved == 0.0:
         return math.inf
-    return max(1.0, (math.sqrt(2.0 * noise * (1.0 - noise)) / (4.0 * moved)) ** (2.0 / 3.0))
+    return max(1.0, math.pow(math.sqrt(2.0 * noise * (1.0 - noise)) / (4.0 * moved), 2.0 / 3.0))
 
 
 def moving_target_mistake_bound(noise_rate: float, margin: float, rounds: float, path: float) -> float:
