@@ -20,7 +20,6 @@ from massart.kernels.learning.class_pool import Setting as ClassSetting
 from massart.kernels.learning.halfspace import Rule, State
 from massart.kernels.learning.mixture import Member, Total
 from massart.kernels.learning.pool import Column, Setting
-from massart.kernels.learning.softmax import RAW_SUMS
 from massart.kernels.learning.specialists import LEAST, RATES, Count
 from massart.options import LARGEST, SMALLEST
 
@@ -163,30 +162,31 @@ def check_pool(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
     return (*shapes, "seed")
 
 
-def check_class_pool(arrays: Mapping[str, NDArray[Any]], width: int, experts: int, tables: Mapping[str, Any]) -> None:
+def check_class_pool(
+    arrays: Mapping[str, NDArray[Any]], width: int, room: int, tables: Mapping[str, Any], row: Mapping[str, Any],
+    experts: int,
+) -> None:  # fmt: skip
     """The arrays of a pool of several classes: class_pool.py and class_mixture.py say what they are.
 
-    `width` is the number of columns, `experts` that of experts; `tables` has arrays of the shapes
-    that the experts on centred columns have.
+    `width` is the number of columns, `room` that of classes, `experts` that of experts; `tables` and `row` have arrays
+    of the shapes that the experts on centred columns and a row of the others have.
     """
-    room = arrays["classes"].shape[-1] if arrays["classes"].ndim else 0
     known = arrays["class_weight"].size
     check_arrays(arrays, {"how": (len(ClassSetting),), "class_weight": (known,), "noise_rate": (1,)})
     _check_ranges("how", arrays["how"], _CLASS_HOW)
-    seen, kind = int(arrays["how"][ClassSetting.SEEN]), arrays["how"][ClassSetting.KIND]
-    learners = 0 if kind == class_pool.CENTRED else len(class_pool.RAW_PACES)
+    seen = int(arrays["how"][ClassSetting.SEEN])
     rows = len(arrays["weights"])  # those of all columns, or of the columns that occurred
     shapes: dict[str, tuple[int, ...]] = {
-        "weights": (rows, (learners + 1) * room),
-        "classes": (len(Class), room),
+        "weights": (rows, row["weights"].shape[1]),
+        "classes": (len(Class), -(-room // 4) * 4),
         "members": (len(Member), experts),
         "mixed": (experts,),
         "trust": (CALIBRATIONS,),
         "heat": (len(Heat),),
         "totals": (len(Total),),
     }
-    if learners:
-        shapes["sums"] = (rows, RAW_SUMS + learners)
+    if row["sums"].size:
+        shapes["sums"] = (rows, row["sums"].shape[1])
     elif rows != width + 1 or arrays["sums"].shape != (rows, 0):
         raise ModelFileError(f"array 'weights' has {rows} rows, not one for each of {width} columns and the constant")
     check_arrays(arrays, shapes | {name: like.shape for name, like in tables.items() if like.size})
@@ -197,8 +197,9 @@ def check_class_pool(arrays: Mapping[str, NDArray[Any]], width: int, experts: in
     _check_ranges("class_weight", arrays["class_weight"][None], {0: _CLASS_WEIGHT})
     _check_ranges("noise_rate", arrays["noise_rate"], {0: _Range(-1.0, _NOISE_RATE.high)})
     if seen:
-        _check_ranges("classes", arrays["classes"], _CLASSES)
-        numbers = arrays["classes"][Class.NUMBER]
+        classes = arrays["classes"][:, :seen]
+        _check_ranges("classes", classes, _CLASSES)
+        numbers = classes[Class.NUMBER]
         if numbers.max() >= known or np.unique(numbers).size != seen:
             raise ModelFileError(f"array 'classes' holds numbers that are not those of {seen} of {known} classes")
     for name, ranges in (("members", _MEMBERS), ("totals", _TOTALS)):

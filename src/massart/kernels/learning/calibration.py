@@ -23,7 +23,6 @@ import numpy as np
 
 from massart.kernels.compiling import Floats, Integers, Labels, njit
 from massart.kernels.learning.elementary import exp, log
-from massart.kernels.learning.softmax import soften
 
 __all__ = [
     "EXPERTS",
@@ -192,11 +191,17 @@ def _size(scores: Floats, n: int) -> float:
 @njit(cache=True, error_model="numpy")
 def _heat_row(scores: Floats, n: int, heat: Floats, p: Floats) -> None:
     """p[0]: the softmax of a row of scores, p[1] what it is of."""
-    factor = heat[Heat.HEAT] / heat[Heat.SIZE] if heat[Heat.SIZE] > 0.0 else 0.0
+    factor, highest = heat[Heat.HEAT] / heat[Heat.SIZE] if heat[Heat.SIZE] > 0.0 else 0.0, 0.0
     for c in range(scores.shape[1]):
         score = min(_LARGEST, max(-_LARGEST, scores[n, c]))
         p[0, c] = p[1, c] = min(_LARGEST, max(-_LARGEST, factor * score))
-    soften(p, 0, scores.shape[1])
+        highest = p[0, c] if c == 0 else max(highest, p[0, c])
+    total = 0.0
+    for c in range(scores.shape[1]):
+        p[0, c] = exp(p[0, c] - highest)
+        total += p[0, c]
+    for c in range(scores.shape[1]):
+        p[0, c] /= total
 
 
 @njit(cache=True, error_model="numpy", nogil=True)

@@ -214,7 +214,7 @@ def has_zeros(_: Any, a: Any) -> Any:
 
 @intrinsic
 def total(_: Any, sums: Any) -> Any:
-    """The sum of the lanes: ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7))."""
+    """The sum of the lanes: ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)); of four, (0 + 2) + (1 + 3)."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         vector = values[0]
@@ -227,7 +227,7 @@ def total(_: Any, sums: Any) -> Any:
             vector = builder.fadd(low, high)
         return builder.extract_element(vector, _INT(0))
 
-    return _FLOAT(_ROW), generate
+    return _FLOAT(sums), generate
 
 
 @intrinsic
@@ -389,5 +389,18 @@ def roots(_: Any, a: Any) -> Any:
         shape = ir.FunctionType(values[0].type, [values[0].type])
         function = builder.module.globals.get(name) or ir.Function(builder.module, shape, name)
         return builder.call(function, values)
+
+    return a(a), generate
+
+
+@intrinsic
+def powers_of_two(_: Any, a: Any) -> Any:
+    """2^n for numbers n + 1.5 * 2^52, n whole and from -1022 to 1023: the lowest bits of such numbers are those of n."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        whole = ir.VectorType(ir.IntType(64), values[0].type.count)
+        shifts, offsets = (ir.Constant(whole, [n] * whole.count) for n in (52, 1023))
+        bits = builder.shl(builder.add(builder.bitcast(values[0], whole), offsets), shifts)
+        return builder.bitcast(bits, values[0].type)
 
     return a(a), generate

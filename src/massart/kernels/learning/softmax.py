@@ -10,31 +10,48 @@ gradient g_c = [c is the label] - p_c, |g|^2 its squared norm, and r the weight 
     second order   w_jc += (P z)_j g_c / (1 + h z.P z),  P <- P - h P z z.P / (1 + h z.P z),  h = r max_c p_c (1 - p_c):
                    a Newton step with one matrix for all classes, P = ridge at first
 
-Weights of a feature lie one after the other, a class each: sums over features run class by class in the order of the
-features, so the number of places kept for further classes has no part in them. Nothing is checked here.
+Learners of first order come in fours, one for each of four paces, and are a vector: the row of a feature holds four
+numbers for each class. Learners of second order have their classes one after the other, in fours. Either way sums over
+features run class by class in a fixed order, and so do those over classes, so the number of places kept for further
+classes has no part in them. Nothing is checked here.
 """
 
-from math import factorial, sqrt
+from math import factorial
 from typing import Any, Final
 
 import numpy as np
 
 from massart.kernels.compiling import Floats, Indices, njit
+from massart.kernels.learning.simd import (
+    add_products,
+    larger,
+    load_four,
+    no_four,
+    powers_of_two,
+    prefetch,
+    roots,
+    spread_four,
+    store_four,
+    total,
+    where_larger,
+)
 
-__all__ = ["add_steps", "first_order_step", "gradient", "raw_scores", "raw_steps", "scores_of", "second_order_step",
-           "soften", "standardise"]  # fmt: skip
+__all__ = ["MEAN_SQUARE", "RAW_SUMS", "add_steps", "class_dots", "four_scores", "four_steps", "prefetch_row",
+           "row_scores", "second_order_step", "soften_four", "soften_row", "standardise"]  # fmt: skip
 
 LARGEST_SCORE: Final = 1e150  # what keeps finite rows from making a state that is not finite
 _LARGEST_SUM: Final = 1e300
 _LEAST_SQUARE: Final = 1e-100  # a value smaller than 1e-50 counts as that
 _LEAST_CURVATURE: Final = 0.01  # of the second order: what is predicted surely still counts for something
 _FURTHEST: Final = 10.0  # deviations from its mean that a value counts as, at most
-SUM, COUNT, RAW_SUMS = 0, 1, 2  # columns of `sums`: squares of values, how many there were; then one G per learner
+# Places in a row of `sums` on raw columns: one G per pace, the sum of squares of values, and how many there were.
+MEAN_SQUARE, RAW_SUMS = 4, 8
+_ZERO, _ONE, _TWO, _THREE, _FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+_LINE, _MOST_LINES = np.uint64(8), np.uint64(12)  # numbers in a cache line; lines of a feature that are prefetched
 
-
-# exp by a polynomial alone, which the compiler takes for several classes at a time; kernels/learning/elementary.py has
-# a more precise one for single numbers. Coefficients are 1 / n!, from 13 down to 2.
-_COEFFICIENTS: Final = tuple(1.0 / factorial(n) for n in range(13, 1, -1))
+# exp by a polynomial alone, for a vector; kernels/learning/elementary.py has a more precise one for single numbers.
+# Coefficients are 1 / n!, from 10 down to 2.
+_COEFFICIENTS: Final = tuple(1.0 / factorial(n) for n in range(10, 1, -1))
 _ROUNDING: Final = 1.5 * 2.0**52  # plus this number, a number is rounded, and its lowest bits are those of an integer
 _PER_LN2: Final = float.fromhex("0x1.71547652b82fep0")
 _LN2_HIGH: Final = 6.93147180369123816490e-01
@@ -42,92 +59,206 @@ _LN2_LOW: Final = 1.90821492927058770002e-10
 _LOWEST: Final = -700.0
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def exp_row(x: Floats, e: int, count: int, highest: float) -> None:
-    """exp(x - highest) for the first numbers x of row e, at most `highest`; below exp(-700) that. To 1e-15 of it."""
-    for c in range(count):
-        a = max(_LOWEST, x[e, c] - highest)
-        shifted = a * _PER_LN2 + _ROUNDING
-        n = shifted - _ROUNDING
-        r = (a - n * _LN2_HIGH) - n * _LN2_LOW
-        y = _COEFFICIENTS[0]
-        y = y * r + _COEFFICIENTS[1]
-        y = y * r + _COEFFICIENTS[2]
-        y = y * r + _COEFFICIENTS[3]
-        y = y * r + _COEFFICIENTS[4]
-        y = y * r + _COEFFICIENTS[5]
-        y = y * r + _COEFFICIENTS[6]
-        y = y * r + _COEFFICIENTS[7]
-        y = y * r + _COEFFICIENTS[8]
-        y = y * r + _COEFFICIENTS[9]
-        y = y * r + _COEFFICIENTS[10]
-        y = y * r + _COEFFICIENTS[11]
-        y = (y * r + 1.0) * r + 1.0
-        power = (np.float64(shifted).view(np.int64) + np.int64(1023)) << np.int64(52)
-        x[e, c] = y * np.int64(power).view(np.float64)
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _exp(a: Any) -> Any:
+    """exp of four numbers that are at most 0, to 1e-12 of it; below exp(-700) that."""
+    a = larger(a, spread_four(_LOWEST))
+    shifted = a * spread_four(_PER_LN2) + spread_four(_ROUNDING)
+    n = shifted - spread_four(_ROUNDING)
+    r = (a - n * spread_four(_LN2_HIGH)) - n * spread_four(_LN2_LOW)
+    y = spread_four(_COEFFICIENTS[0])
+    y = y * r + spread_four(_COEFFICIENTS[1])
+    y = y * r + spread_four(_COEFFICIENTS[2])
+    y = y * r + spread_four(_COEFFICIENTS[3])
+    y = y * r + spread_four(_COEFFICIENTS[4])
+    y = y * r + spread_four(_COEFFICIENTS[5])
+    y = y * r + spread_four(_COEFFICIENTS[6])
+    y = y * r + spread_four(_COEFFICIENTS[7])
+    y = y * r + spread_four(_COEFFICIENTS[8])
+    y = (y * r + spread_four(1.0)) * r + spread_four(1.0)
+    return y * powers_of_two(shifted)
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def soften(P: Floats, e: int, k: int) -> None:
-    """The first k scores in row e of P become probabilities."""
-    highest = -LARGEST_SCORE
-    for c in range(k):
-        P[e, c] = min(LARGEST_SCORE, max(-LARGEST_SCORE, P[e, c]))
-        highest = max(highest, P[e, c])
-    exp_row(P, e, k, highest)
-    total = 0.0
-    for c in range(k):
-        total += P[e, c]
-    inverse = 1.0 / total
-    for c in range(k):
-        P[e, c] *= inverse
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _bounded(a: Any) -> Any:
+    most, least = spread_four(LARGEST_SCORE), spread_four(-LARGEST_SCORE)
+    return larger(where_larger(a, most, most, a), least)
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def gradient(P: Floats, e: int, k: int, label: int, g: Floats) -> Any:
-    """G of row e, its squared norm, and the largest p (1 - p)."""
-    square, curvature = 0.0, 0.0
-    for c in range(k):
-        g[c] = (1.0 if c == label else 0.0) - P[e, c]
-        square += g[c] * g[c]
-        curvature = max(curvature, P[e, c] * (1.0 - P[e, c]))
-    return square, curvature
+@njit(cache=True, error_model="numpy", forceinline=True)
+def soften_four(P: Floats, lane: np.uint64, k: np.uint64) -> None:
+    """The scores of four learners, four lanes of the first k rows of P, become probabilities."""
+    lanes, highest, sums = np.uint64(P.shape[1]), spread_four(-LARGEST_SCORE), no_four()
+    for c in range(_ZERO, k):
+        a = _bounded(load_four(P, c * lanes + lane))
+        store_four(P, c * lanes + lane, a)
+        highest = larger(a, highest)
+    for c in range(_ZERO, k):
+        a = _exp(load_four(P, c * lanes + lane) - highest)
+        store_four(P, c * lanes + lane, a)
+        sums = sums + a
+    inverse = spread_four(1.0) / sums
+    for c in range(_ZERO, k):
+        store_four(P, c * lanes + lane, load_four(P, c * lanes + lane) * inverse)
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def scores_of(z: Floats, features: int, weights: Floats, m: int, k: int, P: Floats, e: int) -> None:
-    """Row e of P: the scores of learner m, whose weights are weights[m]."""
-    for c in range(k):
-        P[e, c] = 0.0
-    for j in range(features):
-        v = z[j]
-        if v != 0.0:
-            for c in range(k):
-                P[e, c] += v * weights[m, j, c]
+@njit(cache=True, error_model="numpy", forceinline=True)
+def soften_row(T: Floats, i: np.uint64, k: np.uint64) -> None:
+    """The first k scores in row i of T become probabilities; what is behind them, in its last four, about 0."""
+    first = i * np.uint64(T.shape[1])
+    highest, sums = -LARGEST_SCORE, no_four()
+    for c in range(_ZERO, k):
+        T[i, c] = min(LARGEST_SCORE, max(-LARGEST_SCORE, T[i, c]))
+        highest = max(highest, T[i, c])
+    for c in range(k, (k + _THREE) // _FOUR * _FOUR):
+        T[i, c] = -2.0 * LARGEST_SCORE  # so little that sums with it are what they are without, to the bit
+    for c in range(_ZERO, k, _FOUR):
+        a = _exp(load_four(T, first + c) - spread_four(highest))
+        store_four(T, first + c, a)
+        sums = sums + a
+    inverse = spread_four(1.0 / total(sums))
+    for c in range(_ZERO, k, _FOUR):
+        store_four(T, first + c, load_four(T, first + c) * inverse)
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def first_order_step(
-    z: Floats, features: int, pace: float, r: float, square: float, g: Floats, k: int, weights: Floats, sums: Floats,
-    m: int,
+@njit(cache=True, error_model="numpy", forceinline=True)
+def four_scores(
+    values: Floats, at: np.uint64, columns: Indices, place: np.uint64, size: np.uint64, constant: float, W: Floats,
+    k: np.uint64, P: Floats, lane: np.uint64,
 ) -> None:  # fmt: skip
-    """AdaGrad for learner m; sums[m] are its G."""
-    for j in range(features):
-        v = r * z[j]
-        if v != 0.0:
-            sums[m, j] += v * v * square
-            if sums[m, j] > 0.0:
-                step = pace * v / sqrt(sums[m, j])
-                for c in range(k):
-                    weights[m, j, c] += step * g[c]
+    """The scores of four learners into four lanes of P. The last row of W is that of the constant."""
+    width, lanes, c = np.uint64(W.shape[1]), np.uint64(P.shape[1]), _ZERO
+    last, own = np.uint64(W.shape[0] - 1) * width, spread_four(constant)
+    while c + _THREE < k:  # four classes at a time: sums do not wait for each other
+        first, second, third, fourth, w = no_four(), no_four(), no_four(), no_four(), _FOUR * c
+        for p in range(_ZERO, size):
+            j, v = np.uint64(columns[place + p]) * width + w, spread_four(values[at + p])
+            first = add_products(first, v, load_four(W, j))
+            second = add_products(second, v, load_four(W, j + _FOUR))
+            third = add_products(third, v, load_four(W, j + _FOUR * _TWO))
+            fourth = add_products(fourth, v, load_four(W, j + _FOUR * _THREE))
+        store_four(P, c * lanes + lane, add_products(first, own, load_four(W, last + w)))
+        store_four(P, (c + _ONE) * lanes + lane, add_products(second, own, load_four(W, last + w + _FOUR)))
+        store_four(P, (c + _TWO) * lanes + lane, add_products(third, own, load_four(W, last + w + _FOUR * _TWO)))
+        store_four(P, (c + _THREE) * lanes + lane, add_products(fourth, own, load_four(W, last + w + _FOUR * _THREE)))
+        c += _FOUR
+    while c < k:
+        first, w = no_four(), _FOUR * c
+        for p in range(_ZERO, size):
+            j = np.uint64(columns[place + p]) * width + w
+            first = add_products(first, spread_four(values[at + p]), load_four(W, j))
+        store_four(P, c * lanes + lane, add_products(first, own, load_four(W, last + w)))
+        c += _ONE
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def class_dots(
+    values: Floats, at: np.uint64, columns: Indices, place: np.uint64, size: np.uint64, constant: float, W: Floats,
+    first: np.uint64, k: np.uint64, dots: Floats,
+) -> None:  # fmt: skip
+    """dots[c]: the sum of x_j W[j, first + c], with the constant, whose row is the last."""
+    width = np.uint64(W.shape[1])
+    last = np.uint64(W.shape[0] - 1) * width + first
+    for c in range(_ZERO, k, _FOUR):
+        sums = no_four()
+        for p in range(_ZERO, size):
+            j = np.uint64(columns[place + p]) * width + first + c
+            sums = add_products(sums, spread_four(values[at + p]), load_four(W, j))
+        store_four(dots, c, add_products(sums, spread_four(constant), load_four(W, last + c)))
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _four_step(
+    v: float, j: np.uint64, paces: Any, r: float, squares: Any, G: Floats, lane: np.uint64, k: np.uint64, W: Floats,
+    sums: Floats, is_scaled: bool,
+) -> None:  # fmt: skip
+    width, lanes, most = np.uint64(W.shape[1]), np.uint64(G.shape[1]), spread_four(_LARGEST_SUM)
+    place, own = j * np.uint64(sums.shape[1]), spread_four(r * v)
+    known = add_products(load_four(sums, place), own, own * squares)
+    known = where_larger(known, most, most, known)
+    store_four(sums, place, known)
+    known, step = larger(known, spread_four(_LEAST_SQUARE)), paces * own
+    if is_scaled:
+        square = min(_LARGEST_SUM, sums[j, MEAN_SQUARE] + v * v)
+        count = sums[j, MEAN_SQUARE + 1] + 1.0
+        sums[j, MEAN_SQUARE], sums[j, MEAN_SQUARE + 1] = square, count
+        step = step * roots(spread_four(count) / (spread_four(max(_LEAST_SQUARE * count, square)) * known))
+    else:
+        step = step / roots(known)
+    row = j * width
+    for c in range(_ZERO, k):
+        w = row + _FOUR * c
+        store_four(W, w, add_products(load_four(W, w), step, load_four(G, c * lanes + lane)))
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def four_steps(
+    values: Floats, at: np.uint64, columns: Indices, place: np.uint64, size: np.uint64, constant: float, paces: Any,
+    r: float, squares: Floats, G: Floats, lane: np.uint64, k: np.uint64, W: Floats, sums: Floats, is_scaled: bool,
+) -> None:  # fmt: skip
+    """AdaGrad for four learners, whose gradients and their squares are in lanes of G and `squares`."""
+    own = load_four(squares, lane)
+    for p in range(_ZERO, size):
+        _four_step(values[at + p], np.uint64(columns[place + p]), paces, r, own, G, lane, k, W, sums, is_scaled)
+    if constant != 0.0:
+        _four_step(constant, np.uint64(W.shape[0] - 1), paces, r, own, G, lane, k, W, sums, is_scaled)
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def add_steps(
+    values: Floats, at: np.uint64, columns: Indices, place: np.uint64, size: np.uint64, constant: float, steps: Floats,
+    k: np.uint64, first: np.uint64, W: Floats,
+) -> None:  # fmt: skip
+    """W[j, first + c] += x_j steps[c], for the constant coordinate, too; steps are 0 from k on."""
+    width = np.uint64(W.shape[1])
+    for p in range(_ZERO, size):
+        j, v = np.uint64(columns[place + p]) * width + first, spread_four(values[at + p])
+        for c in range(_ZERO, k, _FOUR):
+            store_four(W, j + c, add_products(load_four(W, j + c), v, load_four(steps, c)))
+    j, v = np.uint64(W.shape[0] - 1) * width + first, spread_four(constant)
+    for c in range(_ZERO, k, _FOUR):
+        store_four(W, j + c, add_products(load_four(W, j + c), v, load_four(steps, c)))
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def prefetch_row(columns: Indices, start: np.uint64, stop: np.uint64, W: Floats, sums: Floats) -> None:
+    """Have the weights of a row brought near before they are needed."""
+    width, own = np.uint64(W.shape[1]), np.uint64(sums.shape[1])
+    near = min(width, _LINE * _MOST_LINES)
+    for p in range(start, stop):
+        j = np.uint64(columns[p])
+        prefetch(sums, j * own)
+        for w in range(_ZERO, near, _LINE):
+            prefetch(W, j * width + w)
+        prefetch(W, j * width + near - _ONE)
+
+
+@njit(cache=True, error_model="numpy", _nrt=False)
+def row_scores(z: Floats, W: Floats, m: int, k: np.uint64, T: Floats, i: np.uint64) -> None:
+    """Row i of T: the scores of the m-th learner, whose weights are W[m], (features, classes)."""
+    features, places = np.uint64(W.shape[1]), np.uint64(W.shape[2])
+    start, rest = np.uint64(m) * features * places, features % _FOUR
+    for c in range(_ZERO, k, _FOUR):
+        first, second, third, fourth, at = no_four(), no_four(), no_four(), no_four(), start + c
+        for j in range(_ZERO, features - rest, _FOUR):
+            first = add_products(first, spread_four(z[j]), load_four(W, at))
+            second = add_products(second, spread_four(z[j + _ONE]), load_four(W, at + places))
+            third = add_products(third, spread_four(z[j + _TWO]), load_four(W, at + _TWO * places))
+            fourth = add_products(fourth, spread_four(z[j + _THREE]), load_four(W, at + _THREE * places))
+            at += _FOUR * places
+        for j in range(features - rest, features):
+            first = add_products(first, spread_four(z[j]), load_four(W, at))
+            at += places
+        store_four(T, i * np.uint64(T.shape[1]) + c, (first + third) + (second + fourth))
 
 
 @njit(cache=True, error_model="numpy", _nrt=False)
 def second_order_step(
-    z: Floats, features: int, ridge: float, r: float, curvature: float, is_kept: bool, g: Floats, k: int,
-    weights: Floats, matrices: Floats, m: int, u: Floats,
+    z: Floats, ridge: float, r: float, curvature: float, is_kept: bool, g: Floats, k: np.uint64, weights: Floats,
+    matrices: Floats, m: int, u: Floats,
 ) -> None:  # fmt: skip
-    """Newton's step for learner m; matrices[m] is its P, which changes unless it is kept."""
+    """Newton's step for learner m; matrices[m] is its P, which changes unless it is kept. g is 0 from k on."""
+    features, places = weights.shape[1], np.uint64(weights.shape[2])
     for j in range(features):
         u[j] = 0.0
     for i in range(features):
@@ -142,11 +273,12 @@ def second_order_step(
         reach += z[j] * u[j]
     h = r * max(_LEAST_CURVATURE, curvature)
     damped = 1.0 / (1.0 + h * max(0.0, reach))
+    at = np.uint64(m * features) * places
     for j in range(features):
-        step = r * damped * u[j]
-        if step != 0.0:
-            for c in range(k):
-                weights[m, j, c] += step * g[c]
+        step = spread_four(r * damped * u[j])
+        for c in range(_ZERO, k, _FOUR):
+            store_four(weights, at + c, add_products(load_four(weights, at + c), step, load_four(g, c)))
+        at += places
     if is_kept:
         return
     for j in range(features):
@@ -170,92 +302,15 @@ def standardise(x: Floats, d: int, constant: float, weight: float, spreads: Floa
     The square of a column counts less its mean, 1.
     """
     z[0] = constant
+    share = 1.0 / weight if weight > 0.0 else 0.0
     for j in range(d):
-        deviation = sqrt(spreads[1, j] / weight) if weight > 0.0 else 0.0
+        deviation = np.sqrt(spreads[1, j] * share)
         away = (x[j] - spreads[0, j]) / deviation if deviation > 0.0 else 0.0
         z[1 + j] = min(_FURTHEST, max(-_FURTHEST, away))
     if products:
         at = 1 + d
         for i in range(1, 1 + d):
             for j in range(i, 1 + d):
-                z[at] = z[i] * z[j] - (1.0 if i == j else 0.0)
+                z[at] = z[i] * z[j]
                 at += 1
-
-
-@njit(cache=True, error_model="numpy", _nrt=False)
-def raw_scores(
-    values: Floats, at: int, columns: Indices, place: int, size: int, constants: tuple[float, float], weights: Floats,
-    k: int, P: Floats, e: int,
-) -> None:  # fmt: skip
-    """Scores of the learners on columns as they are, whose weights lie in one row for each column, into rows of P.
-
-    The last of them, a halfspace per class, goes to row e; `constants` are the values of the constant coordinate for
-    the others and for it.
-    """
-    room = P.shape[1]
-    learners = weights.shape[1] // room
-    for m in range(learners):
-        row = m if m < learners - 1 else e
-        for c in range(k):
-            P[row, c] = 0.0
-    for p in range(size):
-        j, v = columns[place + p], values[at + p]
-        for m in range(learners):
-            row, first = m if m < learners - 1 else e, m * room
-            for c in range(k):
-                P[row, c] += v * weights[j, first + c]
-    last = weights.shape[0] - 1
-    for m in range(learners):
-        row, first = m if m < learners - 1 else e, m * room
-        v = constants[0] if m < learners - 1 else constants[1]
-        for c in range(k):
-            P[row, c] += v * weights[last, first + c]
-
-
-@njit(cache=True, error_model="numpy", _nrt=False)
-def _raw_step(
-    v: float, j: Any, paces: Any, r: float, squares: Floats, G: Floats, k: int, weights: Floats, sums: Floats,
-    factors: Floats,
-) -> None:  # fmt: skip
-    room, count = G.shape[1], len(paces)
-    sums[j, SUM] = min(_LARGEST_SUM, sums[j, SUM] + v * v)
-    sums[j, COUNT] += 1.0
-    size = max(_LEAST_SQUARE, sums[j, SUM] / sums[j, COUNT])
-    for m in range(count):
-        total = min(_LARGEST_SUM, sums[j, RAW_SUMS + m] + r * v * (r * v) * squares[m])
-        sums[j, RAW_SUMS + m] = total
-        factors[m] = paces[m] * r * v / (sqrt(size) * sqrt(max(_LEAST_SQUARE, total)))
-    for m in range(count):
-        step, first = factors[m], m * room
-        for c in range(k):
-            weights[j, first + c] += step * G[m, c]
-
-
-@njit(cache=True, error_model="numpy", _nrt=False)
-def raw_steps(
-    values: Floats, at: int, columns: Indices, place: int, size: int, constant: float, paces: Any, r: float,
-    squares: Floats, G: Floats, k: int, weights: Floats, sums: Floats, factors: Floats,
-) -> None:  # fmt: skip
-    """AdaGrad on columns as they are, for one learner per pace; G and `squares` are their gradients.
-
-    `factors` is to work in.
-    """
-    for p in range(size):
-        _raw_step(values[at + p], columns[place + p], paces, r, squares, G, k, weights, sums, factors)
-    if constant != 0.0:
-        _raw_step(constant, np.uint32(weights.shape[0] - 1), paces, r, squares, G, k, weights, sums, factors)
-
-
-@njit(cache=True, error_model="numpy", _nrt=False)
-def add_steps(
-    values: Floats, at: int, columns: Indices, place: int, size: int, constant: float, steps: Floats, k: int,
-    first: int, weights: Floats,
-) -> None:  # fmt: skip
-    """weights[j, first + c] += x_j steps[c], for the constant coordinate, too."""
-    for p in range(size):
-        j, v = columns[place + p], values[at + p]
-        for c in range(k):
-            weights[j, first + c] += v * steps[c]
-    last = weights.shape[0] - 1
-    for c in range(k):
-        weights[last, first + c] += constant * steps[c]
+            z[at - (1 + d - i)] -= 1.0
