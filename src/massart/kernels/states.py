@@ -20,6 +20,7 @@ from massart.kernels.learning.class_pool import Setting as ClassSetting
 from massart.kernels.learning.halfspace import Rule, State
 from massart.kernels.learning.mixture import Member, Total
 from massart.kernels.learning.pool import Column, Setting
+from massart.kernels.learning.softmax import RAW_SUMS
 from massart.kernels.learning.specialists import LEAST, RATES, Count
 from massart.options import LARGEST, SMALLEST
 
@@ -163,13 +164,13 @@ def check_pool(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
 
 
 def check_class_pool(
-    arrays: Mapping[str, NDArray[Any]], width: int, room: int, tables: Mapping[str, Any], row: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]], width: int, room: int, tables: Mapping[str, Any], row: int,
     experts: int,
 ) -> None:  # fmt: skip
     """The arrays of a pool of several classes: class_pool.py and class_mixture.py say what they are.
 
-    `width` is the number of columns, `room` that of classes, `experts` that of experts; `tables` and `row` have arrays
-    of the shapes that the experts on centred columns and a row of the others have.
+    `width` is the number of columns, `room` that of classes, `experts` that of experts; `tables` has
+    arrays of the shapes that the experts on centred columns have, and a row of `weights` has `row` numbers.
     """
     known = arrays["class_weight"].size
     check_arrays(arrays, {"how": (len(ClassSetting),), "class_weight": (known,), "noise_rate": (1,)})
@@ -177,7 +178,7 @@ def check_class_pool(
     seen = int(arrays["how"][ClassSetting.SEEN])
     rows = len(arrays["weights"])  # those of all columns, or of the columns that occurred
     shapes: dict[str, tuple[int, ...]] = {
-        "weights": (rows, row["weights"].shape[1]),
+        "weights": (rows, row),
         "classes": (len(Class), -(-room // 4) * 4),
         "members": (len(Member), experts),
         "mixed": (experts,),
@@ -185,9 +186,8 @@ def check_class_pool(
         "heat": (len(Heat),),
         "totals": (len(Total),),
     }
-    if row["sums"].size:
-        shapes["sums"] = (rows, row["sums"].shape[1])
-    elif rows != width + 1 or arrays["sums"].shape != (rows, 0):
+    is_raw = arrays["how"][ClassSetting.KIND] != class_pool.CENTRED
+    if not is_raw and rows != width + 1:
         raise ModelFileError(f"array 'weights' has {rows} rows, not one for each of {width} columns and the constant")
     check_arrays(arrays, shapes | {name: like.shape for name, like in tables.items() if like.size})
     if room != max(1, seen) or seen > known or not (arrays["noise_rate"][0] == -1.0 or arrays["noise_rate"][0] >= 0.0):
@@ -205,10 +205,12 @@ def check_class_pool(
     for name, ranges in (("members", _MEMBERS), ("totals", _TOTALS)):
         _check_ranges(name, arrays[name], ranges)
     _check_ranges("heat", arrays["heat"], {Heat.HEAT: _Range(1e-6, 1e6), Heat.SQUARES: _SIZE})
-    for name in ("mixed", "trust", "sums", "centred_sums", "crossed_sums"):
+    for name in ("mixed", "trust", "centred_sums", "crossed_sums"):
         _check_ranges(
             name, arrays[name].reshape(1, -1), {0: _Range(_TINY, 1.0) if name in ("mixed", "trust") else _SIZE}
         )
+    if is_raw:
+        _check_ranges("weights", arrays["weights"].T, dict.fromkeys(range(RAW_SUMS), _SIZE))
     if arrays["spreads"].size:
         _check_ranges("spreads", arrays["spreads"], {1: _SIZE})
     totals = arrays["totals"]

@@ -12,7 +12,7 @@ from massart.kernels.learning import class_pool as kernel
 from massart.kernels.learning.softmax import RAW_SUMS
 from massart.learners.sparse_rows import aligned
 
-__all__ = ["BY_CLASS", "TABLES", "count_experts", "expert_names", "new_tables", "new_weights", "places_for",
+__all__ = ["BY_CLASS", "TABLES", "count_experts", "expert_names", "new_tables", "places_for",
            "weight_width", "with_room"]  # fmt: skip
 
 BY_CLASS: Final = ("centred", "crossed", "newton", "surfaces", "classes", "weights")  # arrays with places for classes
@@ -62,30 +62,24 @@ def new_tables(d: int, room: int, kind: float) -> dict[str, NDArray[np.float64]]
 
 
 def weight_width(room: int, kind: float) -> int:
-    """The numbers that a column has: those of the softmax learners on raw columns, if any, and of the halfspaces."""
-    return places_for(room) + (0 if kind == kernel.CENTRED else kernel.PACES * room)
-
-
-def new_weights(rows: int, room: int, kind: float) -> dict[str, NDArray[np.float64]]:
-    """The arrays with a row for each column, and one for the constant."""
-    return {
-        "weights": aligned(rows, weight_width(room, kind)),
-        "sums": aligned(rows, 0 if kind == kernel.CENTRED else RAW_SUMS),
-    }
+    """The numbers that a column has: of the halfspaces, and before them, if any, of the softmax learners on columns."""
+    return places_for(room) + (0 if kind == kernel.CENTRED else RAW_SUMS + kernel.PACES * room)
 
 
 def with_room(name: str, array: NDArray[np.float64], before: int, room: int, kind: float) -> NDArray[np.float64]:
     """An array of BY_CLASS that has room for `before` classes, with room for more, or for fewer."""
     if room == before:
         return array
-    fours = kernel.PACES if name in _FOURS or (name == "weights" and kind != kernel.CENTRED) else 0
-    alone = name not in _FOURS  # has places in fours behind
-    width = fours * room + (places_for(room) if alone else 0)
+    raw, both = name == "weights" and kind != kernel.CENTRED, min(before, room)
+    first = RAW_SUMS if raw else 0
+    fours = kernel.PACES if raw or name in _FOURS else 0
+    alone = name not in _FOURS  # behind the fours, if any, are places of one number for each class
+    width = first + fours * room + (places_for(room) if alone else 0)
     more = aligned(len(array), width) if array.ndim == 2 else np.zeros((*array.shape[:-1], width))
-    both = min(before, room)
-    more[..., : fours * both] = array[..., : fours * both]
+    more[..., : first + fours * both] = array[..., : first + fours * both]
     if alone:
-        more[..., fours * room : fours * room + both] = array[..., fours * before : fours * before + both]
+        start, then = first + fours * before, first + fours * room
+        more[..., then : then + both] = array[..., start : start + both]
     return more
 
 

@@ -16,6 +16,7 @@ from massart.kernels.learning import class_pool as kernel
 from massart.kernels.learning.class_pool import Class, Setting
 from massart.kernels.learning.row_blocks import Block, read_rows
 from massart.kernels.learning.simd import LANES
+from massart.kernels.learning.softmax import RAW_SUMS
 from massart.kernels.states import check_class_pool
 from massart.learners.base import Learner, check_columns
 from massart.learners.certificate import Certificate
@@ -25,15 +26,15 @@ from massart.learners.class_arrays import (
     count_experts,
     expert_names,
     new_tables,
-    new_weights,
     places_for,
+    weight_width,
     with_room,
 )
 from massart.learners.class_certificate import ClassPoolState, certify_class_pool, lower_class_noise_rate
 from massart.learners.columns import ColumnMap, are_many
 from massart.learners.halfspace import is_proved, weighted_noise_rate
 from massart.learners.locking import locked
-from massart.learners.sparse_rows import SparseRows, grown
+from massart.learners.sparse_rows import SparseRows, aligned, grown
 from massart.options import LearnerOptions
 
 __all__ = ["MARGIN", "NOISE_RATE", "ClassPool"]
@@ -102,8 +103,9 @@ class ClassPool(Learner):
         experts = count_experts(d, kind)
         members = np.zeros((len(mixture.Member), experts))
         members[[mixture.Member.SHARE, mixture.Member.VOICE]] = 1.0
-        own |= new_tables(d, room, kind) | new_weights(rows, room, kind)
+        own |= new_tables(d, room, kind)
         own |= {
+            "weights": aligned(rows, weight_width(room, kind)),
             "members": members,
             "heat": np.array([kernel.FIRST_HEAT, 0.0]),
             "mixed": np.full(experts, 1.0 / experts),
@@ -122,7 +124,7 @@ class ClassPool(Learner):
         own = self._arrays
         if self._kind == kernel.CENTRED:
             return int(own["centred"].shape[1]) // kernel.PACES
-        return int(own["weights"].shape[1] - own["classes"].shape[1]) // kernel.PACES
+        return int(own["weights"].shape[1] - own["classes"].shape[1] - RAW_SUMS) // kernel.PACES
 
     @property
     def seen(self) -> int:
@@ -220,7 +222,7 @@ class ClassPool(Learner):
         return kernel.CENTRED if 4 * np.count_nonzero(entries) >= self._n_features else kernel.RAW
 
     def _state(self) -> tuple[NDArray[np.float64], ...]:
-        names = ("weights", "sums", "spreads", *TABLES, "classes", "members", "mixed", "trust", "heat", "totals")
+        names = ("weights", "spreads", *TABLES, "classes", "members", "mixed", "trust", "heat", "totals")
         return tuple(self._arrays[name] for name in names)
 
     def _parts(self, rows: Rows, order: Any, *, learning: bool) -> Iterator[tuple[Any, Any, slice]]:
@@ -234,8 +236,7 @@ class ClassPool(Learner):
             else:
                 for entries, own, part in self._map.parts(data, batch):
                     wanted = self._map.room_after(len(self._arrays["weights"]) - 1, self._map.room) + 1
-                    for name in ("weights", "sums"):
-                        self._arrays[name] = grown(self._arrays[name], wanted)
+                    self._arrays["weights"] = grown(self._arrays["weights"], wanted)
                     yield entries, own, slice(place.start + part.start, place.start + part.stop)
 
     def _blocks(self, rows: Rows, order: Any, *, learning: bool) -> Iterator[tuple[Any, slice]]:
@@ -262,16 +263,13 @@ class ClassPool(Learner):
     def _keep_all_columns(self) -> None:
         """From now on without a map: dense rows have all columns."""
         if self._map is not None:
-            weights, sums = self._per_column()
-            self._arrays |= {"weights": np.asarray(weights), "sums": np.asarray(sums)}
+            self._arrays["weights"] = np.asarray(self._weights())
             self._map = None
 
-    def _per_column(self) -> tuple[Any, Any]:
-        weights, sums = self._arrays["weights"], self._arrays["sums"]
-        if self._map is None:
-            return weights, sums
-        seen = self._map.seen(len(weights))
-        return self._map.rows_of(weights, seen), self._map.rows_of(sums, seen)
+    def _weights(self) -> Any:
+        """Those of all columns."""
+        weights = self._arrays["weights"]
+        return weights if self._map is None else self._map.rows_of(weights, self._map.seen(len(weights)))
 
     @locked
     def probabilities(self, rows: Rows) -> NDArray[np.float64]:
@@ -333,16 +331,15 @@ class ClassPool(Learner):
     def arrays(self) -> dict[str, Any]:
         """All of its state; `from_arrays` restores it bit for bit."""
         own, room, kept, kind = self._arrays, self._room, max(1, self.seen), self._kind
-        weights, sums = self._per_column()
+        weights = self._weights()
         parts = own | {name: with_room(name, own[name], room, kept, kind) for name in BY_CLASS if name != "weights"}
         if isinstance(weights, SparseRows):
             values = with_room("weights", weights.values, room, kept, kind)
             origin = weights.origin if kept == room else None
             weights = SparseRows(weights.numbers, values, len(weights), weights.places, origin)
-            sums = SparseRows(sums.numbers, sums.values, len(sums), sums.places, origin)
         else:
             weights = with_room("weights", weights, room, kept, kind)
-        parts |= {"weights": weights, "sums": sums, "class_weight": self._class_weight, "noise_rate": self._noise_rate}
+        parts |= {"weights": weights, "class_weight": self._class_weight, "noise_rate": self._noise_rate}
         found = {name: array for name, array in parts.items() if array.size}
         return found | {"seed": self._seed}
 
@@ -357,12 +354,10 @@ class ClassPool(Learner):
             room = int(min(max(1.0, arrays["how"][Setting.SEEN]), arrays["classes"].shape[1]))
         tables = new_tables(d, room, kind)
         own |= {name: empty for name, empty in tables.items() if not empty.size}
-        own.setdefault("sums", np.zeros((len(weights), 0)))
-        if isinstance(weights, SparseRows) and isinstance(own["sums"], SparseRows) and are_many(d):
-            known, (own["weights"], own["sums"]) = ColumnMap.of(weights, own["sums"])
-        for name in ("weights", "sums"):
-            own[name] = np.asarray(own[name])
-        check_class_pool(own, d, room, tables, new_weights(1, room, kind), count_experts(d, kind))
+        if isinstance(weights, SparseRows) and are_many(d):
+            known, (own["weights"],) = ColumnMap.of(weights)
+        own["weights"] = np.asarray(own["weights"])
+        check_class_pool(own, d, room, tables, weight_width(room, kind), count_experts(d, kind))
         pool = cls.__new__(cls)
         pool._set({name: own[name] for name in own if name != "seed"}, own["seed"], known, d)
         return pool

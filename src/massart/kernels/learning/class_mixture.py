@@ -60,20 +60,22 @@ def _blend(P: Floats, M: Floats, mixed: Floats, k: np.uint64, B: Floats, answers
     lanes, share, sums = np.uint64(P.shape[1]), np.uint64(Member.SHARE) * np.uint64(M.shape[1]), no_sums()
     for e in range(_ZERO, lanes, _LANES):
         sums = sums + load(M, share + e)
-        best, found = load(P, e), spread(0.0)
+    for e in range(_ZERO, lanes, _FOUR):  # P was stored in fours: as eights they could not be loaded for some time
+        best, found = load_four(P, e), no_four()
         for c in range(_ONE, k):
-            own = load(P, c * lanes + e)
-            found = where_larger(own, best, spread(np.float64(c)), found)
+            own = load_four(P, c * lanes + e)
+            found = where_larger(own, best, spread_four(np.float64(c)), found)
             best = larger(own, best)
-        store(answers, e, found)
+        store_four(answers, e, found)
     whole = total(sums)
     inverse = 1.0 / whole if whole > 0.0 else 0.0
     first, second = _LEAST, _LEAST
     for c in range(_ZERO, k):
-        bayes, hedge = no_sums(), no_sums()
-        for e in range(_ZERO, lanes, _LANES):
-            own = load(P, c * lanes + e)
-            bayes, hedge = add_products(bayes, own, load(mixed, e)), add_products(hedge, own, load(M, share + e))
+        bayes, hedge = no_four(), no_four()
+        for e in range(_ZERO, lanes, _FOUR):
+            own = load_four(P, c * lanes + e)
+            bayes = add_products(bayes, own, load_four(mixed, e))
+            hedge = add_products(hedge, own, load_four(M, share + e))
         B[0, c], B[1, c] = total(bayes), total(hedge) * inverse
         first, second = max(first, B[0, c]), max(second, B[1, c])
     return first, second
@@ -141,9 +143,9 @@ def choose(
 @njit(cache=True, error_model="numpy", forceinline=True)
 def judge_answers(answers: Floats, label: int, right: Floats) -> None:
     """`right` becomes 1 for each answer that is the label, -1 for the others."""
-    for e in range(_ZERO, np.uint64(answers.size), _LANES):
-        away = load(answers, e) - spread(np.float64(label))
-        store(right, e, where_zero(away, spread(1.0), spread(-1.0)))
+    for e in range(_ZERO, np.uint64(answers.size), _FOUR):
+        away = load_four(answers, e) - spread_four(np.float64(label))
+        store_four(right, e, where_zero(away, spread_four(1.0), spread_four(-1.0)))
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)

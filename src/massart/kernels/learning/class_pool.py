@@ -36,13 +36,12 @@ from massart.kernels.learning.simd import (
     four_of,
     larger,
     load,
+    load_first,
     load_four,
     no_four,
     no_sums,
     roots,
-    spread,
     spread_four,
-    store,
     store_four,
     total,
     where_larger,
@@ -50,11 +49,13 @@ from massart.kernels.learning.simd import (
     where_zero,
 )
 from massart.kernels.learning.softmax import (
+    RAW_SUMS,
     add_steps,
     class_dots,
     four_scores,
     four_steps,
     prefetch_row,
+    raw_steps,
     row_scores,
     second_order_step,
     soften_four,
@@ -265,17 +266,17 @@ def _gradients(
     P: Floats, k: np.uint64, label: np.uint64, G: Floats, squares: Floats, curvatures: Floats
 ) -> None:
     """G of each expert, its squared norm, and the largest p (1 - p)."""
-    lanes, one, zero = np.uint64(P.shape[1]), spread(1.0), no_sums()
-    for e in range(_ZERO, lanes, _LANES):
+    lanes, one, zero = np.uint64(P.shape[1]), spread_four(1.0), no_four()
+    for e in range(_ZERO, lanes, _FOUR):
         square, curvature = zero, zero
         for c in range(_ZERO, k):
-            p = load(P, c * lanes + e)
+            p = load_four(P, c * lanes + e)
             g = (one if c == label else zero) - p
-            store(G, c * lanes + e, g)
+            store_four(G, c * lanes + e, g)
             square = add_products(square, g, g)
             curvature = larger(curvature, p * (one - p))
-        store(squares, e, square)
-        store(curvatures, e, curvature)
+        store_four(squares, e, square)
+        store_four(curvatures, e, curvature)
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
@@ -334,16 +335,16 @@ def _predict(
     constant = 1.0 if bias != 0.0 else 0.0
     halfspaces = np.uint64(weights.shape[1] - classes.shape[1])
     if spreads.size == 0:
-        four_scores(values, at, columns, place, size, constant, weights, k, P, _ZERO)
+        four_scores(values, at, columns, place, size, constant, weights, np.uint64(RAW_SUMS), k, P, _ZERO)
     else:
         centred, _, newton, _, crossed, _, surfaces, _ = tables
         x[:] = 0.0
         for p in range(size):
             x[columns[place + p]] = values[at + p]
         standardise(x, spreads.shape[1], constant, t[Total.WEIGHT], spreads, crossed.size > 0, z)
-        four_scores(z, _ZERO, every, _ZERO, np.uint64(centred.shape[0]), 0.0, centred, k, P, _ZERO)
+        four_scores(z, _ZERO, every, _ZERO, np.uint64(centred.shape[0]), 0.0, centred, _ZERO, k, P, _ZERO)
         if crossed.size > 0:
-            four_scores(z, _ZERO, every, _ZERO, np.uint64(crossed.shape[0]), 0.0, crossed, k, P, _FOUR)
+            four_scores(z, _ZERO, every, _ZERO, np.uint64(crossed.shape[0]), 0.0, crossed, _ZERO, k, P, _FOUR)
             lane = _LANES
         for own in (newton, surfaces):
             for m in range(own.shape[0]):
@@ -374,10 +375,12 @@ def _entries(columns: Indices, starts: Indices, n: int) -> Any:
 @njit(cache=True, error_model="numpy", forceinline=True)
 def _square(values: Floats, at: np.uint64, size: np.uint64, bias: float) -> float:
     """The squared norm of a row with its constant."""
-    square = bias * bias
-    for p in range(at, at + size):
-        square += values[p] * values[p]
-    return square
+    sums, rest = no_sums(), size % _LANES
+    for p in range(at, at + size - rest, _LANES):
+        a = load(values, p)
+        sums = add_products(sums, a, a)
+    a = load_first(values, at + size - rest, rest)
+    return bias * bias + total(add_products(sums, a, a))
 
 
 @njit(cache=True, error_model="numpy")
@@ -395,7 +398,7 @@ def _scratch(places: int, experts: int, columns: int, features: int) -> Any:
         np.zeros(places),
         np.zeros(places),
         np.zeros(columns),
-        np.zeros(features),
+        np.zeros(features + LANES),
         np.arange(features).astype(np.uint32),
     )
 
@@ -407,7 +410,7 @@ def _learn(
 ) -> int:  # fmt: skip
     """`learn_classes`, with arrays to work in: what allocates nothing need not count references."""
     values, columns, starts = rows
-    weights, sums, spreads, tables, classes, trust, heat, t = state
+    weights, spreads, tables, classes, trust, heat, t = state
     P, T, R, B, scales, p, answers, dots, scores, x, z, every = scratch
     G, g, u, steps, squares, curvatures, right, evens, likelihoods = more
     part = weights, spreads, tables, classes, heat, t
@@ -419,8 +422,8 @@ def _learn(
     for n in range(count):
         at, place, size = _entries(columns, starts, n)
         label, c = labels[n], weight[n] if weight.size > 0 else 1.0
-        if starts.size > 0 and n + 1 < count and sums.shape[1] > 0:
-            prefetch_row(columns, np.uint64(starts[n + 1]), np.uint64(starts[n + 2]), weights, sums)
+        if starts.size > 0 and n + 1 < count and spreads.size == 0:
+            prefetch_row(columns, np.uint64(starts[n + 1]), np.uint64(starts[n + 2]), weights)
         square = _square(values, at, size, bias)
         length = (1.0 if square > 0.0 else 0.0) if how[Setting.UNIT] != 0.0 else sqrt(square)
         if c * heaviest * (1.0 + length) > _LARGEST_ROW:  # it counts for less, and nothing is proved
@@ -457,20 +460,18 @@ def _learn(
         _gradients(P, many, np.uint64(label), G, squares, curvatures)
         if spreads.size == 0:
             paces = four_of(RAW_PACES[0], RAW_PACES[1], RAW_PACES[2], RAW_PACES[3])
-            four_steps(values, at, columns, place, size, constant, paces, r, squares, G, _ZERO, many, weights, sums,
-                       True)  # fmt: skip
+            raw_steps(values, at, columns, place, size, constant, bias, paces, r, squares, G, many, steps, halfspaces,
+                      weights)  # fmt: skip
         else:
             centred, centred_sums, _, _, crossed, crossed_sums, _, _ = tables
             paces = four_of(CENTRED_PACES[0], CENTRED_PACES[1], CENTRED_PACES[2], CENTRED_PACES[3])
-            four_steps(z, _ZERO, every, _ZERO, np.uint64(centred.shape[0]), 0.0, paces, r, squares, G, _ZERO, many,
-                       centred, centred_sums, False)  # fmt: skip
+            four_steps(z, paces, r, squares, G, _ZERO, many, centred, centred_sums)
             if crossed.size > 0:
                 paces = four_of(CROSSED_PACES[0], CROSSED_PACES[1], CROSSED_PACES[2], CROSSED_PACES[3])
-                four_steps(z, _ZERO, every, _ZERO, np.uint64(crossed.shape[0]), 0.0, paces, r, squares, G, _FOUR, many,
-                           crossed, crossed_sums, False)  # fmt: skip
+                four_steps(z, paces, r, squares, G, _FOUR, many, crossed, crossed_sums)
                 _second_order_steps(z, tables, k, label, r, t[Total.ROUNDS], P, G, LANES, curvatures, g, u)
             _spread(x, x.size, own / t[Total.WEIGHT], own, bias != 0.0, spreads)
-        add_steps(values, at, columns, place, size, bias, steps, many, halfspaces, weights)
+            add_steps(values, at, columns, place, size, bias, steps, many, weights)
         _count(classes, many, label, own)
     return k
 
@@ -492,11 +493,11 @@ def learn_classes(
 
     `rows` is (values, columns, starts) of a block (row_blocks.py), without zeros; dense rows have no `starts`. A label
     is the number of its class by first occurrence. An answer is such a number, too, -1 before any class has come.
-    `state` is (weights, sums, spreads, eight tables, classes, M, mixed, trust, heat, t) of learners/class_pool.py.
+    `state` is (weights, spreads, eight tables, classes, M, mixed, trust, heat, t) of learners/class_pool.py.
     """
-    weights, sums, spreads = state[0], state[1], state[2]
-    tables = state[3], state[4], state[5], state[6], state[7], state[8], state[9], state[10]
-    classes, M, mixed, trust, heat, t = state[11], state[12], state[13], state[14], state[15], state[16]
+    weights, spreads = state[0], state[1]
+    tables = state[2], state[3], state[4], state[5], state[6], state[7], state[8], state[9]
+    classes, M, mixed, trust, heat, t = state[10], state[11], state[12], state[13], state[14], state[15]
     experts, places = M.shape[1], classes.shape[1]
     features = max(tables[0].shape[0], tables[4].shape[0], 1)
     scratch = _scratch(places, experts, spreads.shape[1], features)
@@ -509,7 +510,7 @@ def learn_classes(
     more = (
         np.zeros((places, lanes)),
         np.zeros(places),
-        np.zeros(features),
+        np.zeros(features + LANES),
         np.zeros(places),
         np.zeros(lanes),
         np.zeros(lanes),
@@ -517,7 +518,7 @@ def learn_classes(
         (even, np.full(CALIBRATIONS, 1.0 / CALIBRATIONS)),
         (np.zeros(lanes), np.zeros(CALIBRATIONS)),
     )
-    part = weights, sums, spreads, tables, classes, trust, heat, t
+    part = weights, spreads, tables, classes, trust, heat, t
     k = _learn(rows, count, labels, weight, seen, seed, how, part, members, own, experts, scratch, more, answers)
     _copy(members, M, experts)
     for e in range(experts):
@@ -529,9 +530,9 @@ def learn_classes(
 def mix_classes(rows: Any, count: int, seen: int, how: Floats, state: Any, probabilities: Floats) -> None:
     """The probabilities of the classes that have come, for the rows of a block; nothing changes."""
     values, columns, starts = rows
-    weights, spreads = state[0], state[2]
-    tables = state[3], state[4], state[5], state[6], state[7], state[8], state[9], state[10]
-    classes, M, mixed, trust, heat, t = state[11], state[12], state[13], state[14], state[15], state[16]
+    weights, spreads = state[0], state[1]
+    tables = state[2], state[3], state[4], state[5], state[6], state[7], state[8], state[9]
+    classes, M, mixed, trust, heat, t = state[10], state[11], state[12], state[13], state[14], state[15]
     part = weights, spreads, tables, classes, heat, t
     experts, features = M.shape[1], max(tables[0].shape[0], tables[4].shape[0], 1)
     P, T, R, B, scales, p, answers, dots, scores, x, z, every = _scratch(

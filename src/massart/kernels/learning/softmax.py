@@ -24,29 +24,36 @@ import numpy as np
 from massart.kernels.compiling import Floats, Indices, njit
 from massart.kernels.learning.simd import (
     add_products,
+    LANES,
     larger,
+    load,
+    load_first,
     load_four,
     no_four,
+    no_sums,
     powers_of_two,
     prefetch,
     roots,
+    spread,
     spread_four,
+    store,
     store_four,
     total,
     where_larger,
 )
 
 __all__ = ["MEAN_SQUARE", "RAW_SUMS", "add_steps", "class_dots", "four_scores", "four_steps", "prefetch_row",
-           "row_scores", "second_order_step", "soften_four", "soften_row", "standardise"]  # fmt: skip
+           "raw_steps", "row_scores", "second_order_step", "soften_four", "soften_row", "standardise"]  # fmt: skip
 
 LARGEST_SCORE: Final = 1e150  # what keeps finite rows from making a state that is not finite
 _LARGEST_SUM: Final = 1e300
 _LEAST_SQUARE: Final = 1e-100  # a value smaller than 1e-50 counts as that
 _LEAST_CURVATURE: Final = 0.01  # of the second order: what is predicted surely still counts for something
 _FURTHEST: Final = 10.0  # deviations from its mean that a value counts as, at most
-# Places in a row of `sums` on raw columns: one G per pace, the sum of squares of values, and how many there were.
+# What a row of weights on raw columns begins with: one G per pace, the sum of squares of values, their number.
 MEAN_SQUARE, RAW_SUMS = 4, 8
 _ZERO, _ONE, _TWO, _THREE, _FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+_LANES = np.uint64(LANES)
 _LINE, _MOST_LINES = np.uint64(8), np.uint64(12)  # numbers in a cache line; lines of a feature that are prefetched
 
 # exp by a polynomial alone, for a vector; kernels/learning/elementary.py has a more precise one for single numbers.
@@ -124,31 +131,48 @@ def soften_row(T: Floats, i: np.uint64, k: np.uint64) -> None:
 @njit(cache=True, error_model="numpy", forceinline=True)
 def four_scores(
     values: Floats, at: np.uint64, columns: Indices, place: np.uint64, size: np.uint64, constant: float, W: Floats,
-    k: np.uint64, P: Floats, lane: np.uint64,
+    offset: np.uint64, k: np.uint64, P: Floats, lane: np.uint64,
 ) -> None:  # fmt: skip
-    """The scores of four learners into four lanes of P. The last row of W is that of the constant."""
+    """The scores of four learners into four lanes of P; their weights begin at `offset` in the rows of W.
+
+    The last row of W is that of the constant.
+    """
     width, lanes, c = np.uint64(W.shape[1]), np.uint64(P.shape[1]), _ZERO
     last, own = np.uint64(W.shape[0] - 1) * width, spread_four(constant)
-    while c + _THREE < k:  # four classes at a time: sums do not wait for each other
-        first, second, third, fourth, w = no_four(), no_four(), no_four(), no_four(), _FOUR * c
-        for p in range(_ZERO, size):
-            j, v = np.uint64(columns[place + p]) * width + w, spread_four(values[at + p])
-            first = add_products(first, v, load_four(W, j))
-            second = add_products(second, v, load_four(W, j + _FOUR))
-            third = add_products(third, v, load_four(W, j + _FOUR * _TWO))
-            fourth = add_products(fourth, v, load_four(W, j + _FOUR * _THREE))
+    while c < k:  # up to four classes at a time: sums do not wait for each other
+        first, second, third, fourth, w = no_four(), no_four(), no_four(), no_four(), offset + _FOUR * c
+        if c + _THREE < k:
+            for p in range(_ZERO, size):
+                j, v = np.uint64(columns[place + p]) * width + w, spread_four(values[at + p])
+                first = add_products(first, v, load_four(W, j))
+                second = add_products(second, v, load_four(W, j + _FOUR))
+                third = add_products(third, v, load_four(W, j + _FOUR * _TWO))
+                fourth = add_products(fourth, v, load_four(W, j + _FOUR * _THREE))
+            fourth = add_products(fourth, own, load_four(W, last + w + _FOUR * _THREE))
+            store_four(P, (c + _THREE) * lanes + lane, fourth)
+        elif c + _TWO < k:
+            for p in range(_ZERO, size):
+                j, v = np.uint64(columns[place + p]) * width + w, spread_four(values[at + p])
+                first = add_products(first, v, load_four(W, j))
+                second = add_products(second, v, load_four(W, j + _FOUR))
+                third = add_products(third, v, load_four(W, j + _FOUR * _TWO))
+        elif c + _ONE < k:
+            for p in range(_ZERO, size):
+                j, v = np.uint64(columns[place + p]) * width + w, spread_four(values[at + p])
+                first = add_products(first, v, load_four(W, j))
+                second = add_products(second, v, load_four(W, j + _FOUR))
+        else:
+            for p in range(_ZERO, size):
+                j, v = np.uint64(columns[place + p]) * width + w, spread_four(values[at + p])
+                first = add_products(first, v, load_four(W, j))
         store_four(P, c * lanes + lane, add_products(first, own, load_four(W, last + w)))
-        store_four(P, (c + _ONE) * lanes + lane, add_products(second, own, load_four(W, last + w + _FOUR)))
-        store_four(P, (c + _TWO) * lanes + lane, add_products(third, own, load_four(W, last + w + _FOUR * _TWO)))
-        store_four(P, (c + _THREE) * lanes + lane, add_products(fourth, own, load_four(W, last + w + _FOUR * _THREE)))
+        if c + _ONE < k:
+            second = add_products(second, own, load_four(W, last + w + _FOUR))
+            store_four(P, (c + _ONE) * lanes + lane, second)
+        if c + _TWO < k:
+            third = add_products(third, own, load_four(W, last + w + _FOUR * _TWO))
+            store_four(P, (c + _TWO) * lanes + lane, third)
         c += _FOUR
-    while c < k:
-        first, w = no_four(), _FOUR * c
-        for p in range(_ZERO, size):
-            j = np.uint64(columns[place + p]) * width + w
-            first = add_products(first, spread_four(values[at + p]), load_four(W, j))
-        store_four(P, c * lanes + lane, add_products(first, own, load_four(W, last + w)))
-        c += _ONE
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
@@ -168,69 +192,94 @@ def class_dots(
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _four_step(
-    v: float, j: np.uint64, paces: Any, r: float, squares: Any, G: Floats, lane: np.uint64, k: np.uint64, W: Floats,
-    sums: Floats, is_scaled: bool,
-) -> None:  # fmt: skip
-    width, lanes, most = np.uint64(W.shape[1]), np.uint64(G.shape[1]), spread_four(_LARGEST_SUM)
-    place, own = j * np.uint64(sums.shape[1]), spread_four(r * v)
-    known = add_products(load_four(sums, place), own, own * squares)
-    known = where_larger(known, most, most, known)
-    store_four(sums, place, known)
-    known, step = larger(known, spread_four(_LEAST_SQUARE)), paces * own
-    if is_scaled:
-        square = min(_LARGEST_SUM, sums[j, MEAN_SQUARE] + v * v)
-        count = sums[j, MEAN_SQUARE + 1] + 1.0
-        sums[j, MEAN_SQUARE], sums[j, MEAN_SQUARE + 1] = square, count
-        step = step * roots(spread_four(count) / (spread_four(max(_LEAST_SQUARE * count, square)) * known))
-    else:
-        step = step / roots(known)
-    row = j * width
+def _add_four(
+    W: Floats, w: np.uint64, step: Any, G: Floats, lane: np.uint64, k: np.uint64
+) -> None:
+    lanes = np.uint64(G.shape[1])
     for c in range(_ZERO, k):
-        w = row + _FOUR * c
-        store_four(W, w, add_products(load_four(W, w), step, load_four(G, c * lanes + lane)))
+        at = w + _FOUR * c
+        store_four(W, at, add_products(load_four(W, at), step, load_four(G, c * lanes + lane)))
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
 def four_steps(
-    values: Floats, at: np.uint64, columns: Indices, place: np.uint64, size: np.uint64, constant: float, paces: Any,
-    r: float, squares: Floats, G: Floats, lane: np.uint64, k: np.uint64, W: Floats, sums: Floats, is_scaled: bool,
+    z: Floats, paces: Any, r: float, squares: Floats, G: Floats, lane: np.uint64, k: np.uint64, W: Floats, sums: Floats
+) -> None:
+    """AdaGrad for four learners on all features, whose gradients and their squares are in lanes of G and `squares`."""
+    square, most, least = load_four(squares, lane), spread_four(_LARGEST_SUM), spread_four(_LEAST_SQUARE)
+    for j in range(_ZERO, np.uint64(W.shape[0])):
+        v = spread_four(r * z[j])
+        known = add_products(load_four(sums, _FOUR * j), v, v * square)
+        known = where_larger(known, most, most, known)
+        store_four(sums, _FOUR * j, known)
+        _add_four(W, j * np.uint64(W.shape[1]), paces * v / roots(larger(known, least)), G, lane, k)
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _raw_step(
+    v: float, x: float, j: np.uint64, paces: Any, r: float, square: Any, G: Floats, k: np.uint64, steps: Floats,
+    halfspaces: np.uint64, W: Floats,
 ) -> None:  # fmt: skip
-    """AdaGrad for four learners, whose gradients and their squares are in lanes of G and `squares`."""
-    own = load_four(squares, lane)
+    row, most = j * np.uint64(W.shape[1]), spread_four(_LARGEST_SUM)
+    own = spread_four(r * v)
+    known = add_products(load_four(W, row), own, own * square)
+    known = where_larger(known, most, most, known)
+    store_four(W, row, known)
+    values = min(_LARGEST_SUM, W[j, MEAN_SQUARE] + v * v)
+    count = W[j, MEAN_SQUARE + 1] + 1.0
+    W[j, MEAN_SQUARE], W[j, MEAN_SQUARE + 1] = values, count
+    both = spread_four(max(_LEAST_SQUARE * count, values)) * larger(known, spread_four(_LEAST_SQUARE))
+    _add_four(W, row + np.uint64(RAW_SUMS), paces * own * roots(spread_four(count) / both), G, _ZERO, k)
+    for c in range(row + halfspaces, row + halfspaces + k, _FOUR):
+        step = load_four(steps, c - row - halfspaces)
+        store_four(W, c, add_products(load_four(W, c), spread_four(x), step))
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def raw_steps(
+    values: Floats, at: np.uint64, columns: Indices, place: np.uint64, size: np.uint64, constant: float, bias: float,
+    paces: Any, r: float, squares: Floats, G: Floats, k: np.uint64, steps: Floats, halfspaces: np.uint64, W: Floats,
+) -> None:  # fmt: skip
+    """AdaGrad for the four learners on columns as they are, and steps x_j steps[c] of halfspaces, from a place on.
+
+    `constant` and `bias` are the values of the constant coordinate for the two; steps are 0 from k on.
+    """
+    square = load_four(squares, _ZERO)
     for p in range(_ZERO, size):
-        _four_step(values[at + p], np.uint64(columns[place + p]), paces, r, own, G, lane, k, W, sums, is_scaled)
+        v, j = values[at + p], np.uint64(columns[place + p])
+        _raw_step(v, v, j, paces, r, square, G, k, steps, halfspaces, W)
     if constant != 0.0:
-        _four_step(constant, np.uint64(W.shape[0] - 1), paces, r, own, G, lane, k, W, sums, is_scaled)
+        j = np.uint64(W.shape[0] - 1)
+        _raw_step(constant, bias, j, paces, r, square, G, k, steps, halfspaces, W)
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
 def add_steps(
     values: Floats, at: np.uint64, columns: Indices, place: np.uint64, size: np.uint64, constant: float, steps: Floats,
-    k: np.uint64, first: np.uint64, W: Floats,
+    k: np.uint64, W: Floats,
 ) -> None:  # fmt: skip
-    """W[j, first + c] += x_j steps[c], for the constant coordinate, too; steps are 0 from k on."""
+    """W[j, c] += x_j steps[c], for the constant coordinate, too; steps are 0 from k on."""
     width = np.uint64(W.shape[1])
     for p in range(_ZERO, size):
-        j, v = np.uint64(columns[place + p]) * width + first, spread_four(values[at + p])
+        j, v = np.uint64(columns[place + p]) * width, spread_four(values[at + p])
         for c in range(_ZERO, k, _FOUR):
             store_four(W, j + c, add_products(load_four(W, j + c), v, load_four(steps, c)))
-    j, v = np.uint64(W.shape[0] - 1) * width + first, spread_four(constant)
+    j, v = np.uint64(W.shape[0] - 1) * width, spread_four(constant)
     for c in range(_ZERO, k, _FOUR):
         store_four(W, j + c, add_products(load_four(W, j + c), v, load_four(steps, c)))
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def prefetch_row(columns: Indices, start: np.uint64, stop: np.uint64, W: Floats, sums: Floats) -> None:
+def prefetch_row(columns: Indices, start: np.uint64, stop: np.uint64, W: Floats) -> None:
     """Have the weights of a row brought near before they are needed."""
-    width, own = np.uint64(W.shape[1]), np.uint64(sums.shape[1])
+    width = np.uint64(W.shape[1])
     near = min(width, _LINE * _MOST_LINES)
     for p in range(start, stop):
-        j = np.uint64(columns[p])
-        prefetch(sums, j * own)
+        j = np.uint64(columns[p]) * width
         for w in range(_ZERO, near, _LINE):
-            prefetch(W, j * width + w)
-        prefetch(W, j * width + near - _ONE)
+            prefetch(W, j + w)
+        if width % _LINE != _ZERO:
+            prefetch(W, j + near - _ONE)
 
 
 @njit(cache=True, error_model="numpy", _nrt=False)
@@ -252,28 +301,49 @@ def row_scores(z: Floats, W: Floats, m: int, k: np.uint64, T: Floats, i: np.uint
         store_four(T, i * np.uint64(T.shape[1]) + c, (first + third) + (second + fourth))
 
 
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _times(matrices: Floats, start: np.uint64, features: np.uint64, z: Floats, u: Floats) -> None:
+    """U = P z for the symmetric matrix that begins at a place; u has LANES places more than there are features."""
+    rest = features % _LANES
+    for j in range(_ZERO, features, _LANES):
+        store(u, j, no_sums())
+    for i in range(_ZERO, features):
+        row, first, v = start + i * features, i // _LANES * _LANES, spread(z[i])
+        n = min(_LANES, features - first)
+        sums = load_first(matrices, row + first, n) * load_first(z, first, n)
+        for j in range(first + _LANES, features - rest, _LANES):
+            own = load(matrices, row + j)
+            sums = add_products(sums, own, load(z, j))
+            store(u, j, add_products(load(u, j), v, own))
+        if rest > _ZERO and first < features - rest:
+            j = features - rest
+            own = load_first(matrices, row + j, rest)
+            sums = add_products(sums, own, load_first(z, j, rest))
+            store(u, j, add_products(load(u, j), v, own))
+        u[i] += total(sums)
+
+
 @njit(cache=True, error_model="numpy", _nrt=False)
 def second_order_step(
     z: Floats, ridge: float, r: float, curvature: float, is_kept: bool, g: Floats, k: np.uint64, weights: Floats,
     matrices: Floats, m: int, u: Floats,
 ) -> None:  # fmt: skip
-    """Newton's step for learner m; matrices[m] is its P, which changes unless it is kept. g is 0 from k on."""
-    features, places = weights.shape[1], np.uint64(weights.shape[2])
-    for j in range(features):
-        u[j] = 0.0
+    """Newton's step for learner m; matrices[m] is its P, which changes unless it is kept. g is 0 from k on.
+
+    P is symmetric. Of each row it has what is not left of its eight, the eight columns that hold the diagonal.
+    """
+    features, places = np.uint64(weights.shape[1]), np.uint64(weights.shape[2])
+    start, rest = np.uint64(m) * features * features, features % _LANES
     for i in range(features):
-        v = z[i]
-        if v != 0.0:
-            if matrices[m, i, i] == 0.0:
-                matrices[m, i, i] = ridge
-            for j in range(features):
-                u[j] += v * matrices[m, i, j]
+        if z[i] != 0.0 and matrices[m, i, i] == 0.0:
+            matrices[m, i, i] = ridge
+    _times(matrices, start, features, z, u)
     reach = 0.0
     for j in range(features):
         reach += z[j] * u[j]
     h = r * max(_LEAST_CURVATURE, curvature)
     damped = 1.0 / (1.0 + h * max(0.0, reach))
-    at = np.uint64(m * features) * places
+    at = np.uint64(m) * features * places
     for j in range(features):
         step = spread_four(r * damped * u[j])
         for c in range(_ZERO, k, _FOUR):
@@ -287,11 +357,12 @@ def second_order_step(
                 for b in range(features):
                     matrices[m, i, b] = 0.0
             return
-    for i in range(features):
-        factor = h * damped * u[i]
-        if factor != 0.0:
-            for j in range(features):
-                matrices[m, i, j] -= factor * u[j]
+    for i in range(_ZERO, features):
+        row, first, factor = start + i * features, i // _LANES * _LANES, -h * damped * u[i]
+        for j in range(first, features - rest, _LANES):
+            store(matrices, row + j, add_products(load(matrices, row + j), spread(factor), load(u, j)))
+        for j in range(features - rest, features):
+            matrices[m, i, j] += factor * u[j]
 
 
 @njit(cache=True, error_model="numpy", _nrt=False)
