@@ -183,7 +183,7 @@ def check_class_pool(
         "members": (len(Member), experts),
         "mixed": (experts,),
         "trust": (CALIBRATIONS,),
-        "heat": (len(Heat),),
+        "heat": (len(class_pool.FIRST_HEATS), len(Heat)),
         "totals": (len(Total),),
     }
     is_raw = arrays["how"][ClassSetting.KIND] != class_pool.CENTRED
@@ -204,7 +204,7 @@ def check_class_pool(
             raise ModelFileError(f"array 'classes' holds numbers that are not those of {seen} of {known} classes")
     for name, ranges in (("members", _MEMBERS), ("totals", _TOTALS)):
         _check_ranges(name, arrays[name], ranges)
-    _check_ranges("heat", arrays["heat"], {Heat.HEAT: _Range(1e-6, 1e6), Heat.SQUARES: _SIZE})
+    _check_ranges("heat", arrays["heat"].T, {Heat.HEAT: _Range(1e-6, 1e6), Heat.SQUARES: _SIZE})
     for name in ("mixed", "trust", "centred_sums", "crossed_sums"):
         _check_ranges(
             name, arrays[name].reshape(1, -1), {0: _Range(_TINY, 1.0) if name in ("mixed", "trust") else _SIZE}

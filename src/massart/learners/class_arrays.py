@@ -15,8 +15,26 @@ from massart.learners.sparse_rows import aligned
 __all__ = ["BY_CLASS", "TABLES", "count_experts", "expert_names", "new_tables", "places_for",
            "weight_width", "with_room"]  # fmt: skip
 
-BY_CLASS: Final = ("centred", "crossed", "newton", "surfaces", "classes", "weights")  # arrays with places for classes
-TABLES: Final = ("centred", "centred_sums", "newton", "matrices", "crossed", "crossed_sums", "surfaces", "large")
+BY_CLASS: Final = (
+    "centred",
+    "crossed",
+    "newton",
+    "surfaces",
+    "means",
+    "classes",
+    "weights",
+)  # arrays with places for classes
+TABLES: Final = (
+    "centred",
+    "centred_sums",
+    "newton",
+    "matrices",
+    "crossed",
+    "crossed_sums",
+    "surfaces",
+    "large",
+    "means",
+)
 _FOURS: Final = ("centred", "crossed")  # four numbers for each class
 _RAW_NAMES = tuple(f"softmax, pace {pace:g}" for pace in kernel.RAW_PACES)
 _CENTRED_NAMES = tuple(f"softmax, centred, pace {pace:g}" for pace in kernel.CENTRED_PACES)
@@ -58,6 +76,7 @@ def new_tables(d: int, room: int, kind: float) -> dict[str, NDArray[np.float64]]
         "crossed_sums": aligned(large, kernel.PACES),
         "surfaces": np.zeros((surfaces, large, places)),
         "large": np.zeros((surfaces, large, large)),
+        "means": np.zeros((d if dense else 0, places)),
     }
 
 
@@ -89,7 +108,7 @@ def expert_names(d: int, kind: float) -> tuple[str, ...]:
         return (*_RAW_NAMES, *_SIMPLE_NAMES)
     few = _FEW_NAMES if d <= kernel.FEW else ()
     very_few = _VERY_FEW_NAMES if d <= kernel.VERY_FEW else ()
-    return (*_CENTRED_NAMES, *few, *very_few, *_SIMPLE_NAMES)
+    return (*_CENTRED_NAMES, *few, *very_few, "means of classes", *_SIMPLE_NAMES)
 
 
 def count_experts(d: int, kind: float) -> int:

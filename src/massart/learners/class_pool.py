@@ -107,7 +107,7 @@ class ClassPool(Learner):
         own |= {
             "weights": aligned(rows, weight_width(room, kind)),
             "members": members,
-            "heat": np.array([kernel.FIRST_HEAT, 0.0]),
+            "heat": np.array([[first, 0.0] for first in kernel.FIRST_HEATS]),
             "mixed": np.full(experts, 1.0 / experts),
             "trust": np.full(class_mixture.CALIBRATIONS, 1.0 / class_mixture.CALIBRATIONS),
         }

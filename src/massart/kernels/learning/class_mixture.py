@@ -92,7 +92,7 @@ def mix(
     P: Floats, M: Floats, mixed: Floats, trust: Floats, k: np.uint64, R: Floats, B: Floats, scales: Floats, p: Floats,
     answers: Floats,
 ) -> None:  # fmt: skip
-    """p becomes the probabilities of the k classes, R times `scales` those of the blends to each power.
+    """P becomes the probabilities of the k classes, R times `scales` those of the blends to each power.
 
     `mixed` are Bayes' weights of the learners, `trust` those of the calibrations; `answers` get the answer of each
     learner. B is to work in.

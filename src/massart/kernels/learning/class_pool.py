@@ -8,11 +8,15 @@ beforehand and one that joins later are learned alike. class_mixture.py mixes th
                their deviation, at four paces.
     crossed    with few columns, besides: softmax on centred columns and their products by pairs, at four paces;
     newton     second order on centred columns, with two ridges;
-    surfaces   with very few columns, besides: second order on the products, too.
+    surfaces   with very few columns, besides: second order on the products, too;
+    means      with centred columns: the class whose mean is nearest, columns as if they were independent. It knows
+               little, but soon, so it is what noisy labels leave of a short stream (Ng, Jordan 2001).
     frequent   the classes' frequencies, and recent those among recent labels; neither looks at the row.
     halfspaces one halfspace per class against the rest, FTRL on inverse-margin gradients, the highest score answers:
-               Lemma 0 holds for each of them. Their probabilities are a softmax of heat times their scores; the heat
-               takes AdaGrad's steps on the log loss.
+               Lemma 0 holds for each of them.
+
+The probabilities of `means` and of `halfspaces` are a softmax of heat times their scores; that of `means` is weighed by
+the frequencies. The heats take AdaGrad's steps on the log loss.
 
 softmax.py has the steps of the first five; that of the halfspaces is the one of kernels/learning/halfspace.py.
 
@@ -54,6 +58,7 @@ from massart.kernels.learning.softmax import (
     class_dots,
     four_scores,
     four_steps,
+    mean_scores,
     prefetch_row,
     raw_steps,
     row_scores,
@@ -92,7 +97,7 @@ class Setting(IntEnum):
 
 
 class Heat(IntEnum):
-    """Places in `heat`, float64."""
+    """Places in a row of `heat`, float64; the first row is that of the halfspaces, the second that of the means."""
 
     HEAT = 0
     SQUARES = 1  # the sum of squared derivatives by its logarithm
@@ -121,11 +126,14 @@ class Class(IntEnum):
     NUMBER = 17  # its number among all classes that are known; not used here
 
 
-FIRST_HEAT: Final = 4.0
+FIRST_HEATS: Final = (4.0, 1.0)
 _HEAT_PACE: Final = 0.5
 _LONGEST_STEP: Final = 0.5
 _MOST_HEAT: Final = 1e6
 _FADE: Final = 15.0 / 16.0
+_LEAST_WEIGHT: Final = 1e-200
+_MEAN_PRIOR: Final = 2.0  # rows that each class has at the mean of all
+_HALFSPACES, _MEANS = 0, 1  # whose heat
 _HALF: Final = 0.5  # of a row: what each class counts beforehand
 _FREE: Final = 2000.0  # rounds in which the matrix of the surfaces is updated; later, every eighth time, for eight
 _EVERY: Final = 8
@@ -218,24 +226,24 @@ def _count(classes: Floats, k: np.uint64, label: int, c: float) -> None:
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _heat_step(heat: Floats, P: Floats, e: int, k: int, label: int, r: float, scores: Floats) -> None:
-    """The heat after a label; `scores` are the halfspaces', times heat."""
+def _heat_step(heat: Floats, which: int, P: Floats, e: int, k: int, label: int, r: float, scores: Floats) -> None:
+    """One of the heats after a label; its row of `scores` has what was heated."""
     expected = 0.0
     for c in range(k):
-        expected += P[c, e] * scores[c]
-    slope = r * (scores[label] - expected)
-    heat[Heat.SQUARES] += slope * slope
-    if heat[Heat.SQUARES] > 0.0:
-        step = _HEAT_PACE * slope / sqrt(heat[Heat.SQUARES])
+        expected += P[c, e] * scores[which, c]
+    slope = r * (scores[which, label] - expected)
+    heat[which, Heat.SQUARES] += slope * slope
+    if heat[which, Heat.SQUARES] > 0.0:
+        step = _HEAT_PACE * slope / sqrt(heat[which, Heat.SQUARES])
         step = exp(min(_LONGEST_STEP, max(-_LONGEST_STEP, step)))
-        heat[Heat.HEAT] = min(_MOST_HEAT, max(1.0 / _MOST_HEAT, heat[Heat.HEAT] * step))
+        heat[which, Heat.HEAT] = min(_MOST_HEAT, max(1.0 / _MOST_HEAT, heat[which, Heat.HEAT] * step))
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
 def _frequencies(classes: Floats, k: np.uint64, heaviest: float, T: Floats, i: np.uint64) -> None:
     """Rows i and i + 1 of T: frequencies of all labels and of recent ones."""
     places, zero = np.uint64(T.shape[1]), no_four()
-    half, few = spread_four(_HALF * max(heaviest, 1e-200)), spread_four(_HALF / np.float64(k))
+    half, few = spread_four(_HALF * max(heaviest, _LEAST_WEIGHT)), spread_four(_HALF / np.float64(k))
     every, recent = zero, zero
     for n in range(_ZERO, k, _FOUR):
         numbers, many = _numbers(n), spread_four(np.float64(k))
@@ -251,6 +259,29 @@ def _frequencies(classes: Floats, k: np.uint64, heaviest: float, T: Floats, i: n
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
+def _heated(heat: Floats, which: int, scores: Floats, T: Floats, i: np.uint64, k: np.uint64) -> None:
+    """Row i of T, scores, becomes probabilities of scores times heat, which are left in `scores`."""
+    factor = heat[which, Heat.HEAT]
+    for c in range(_ZERO, k):
+        scores[which, c] = min(_MOST_HEAT, max(-_MOST_HEAT, factor * T[i, c]))
+        T[i, c] = scores[which, c]
+    soften_row(T, i, k)
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _weigh_by(T: Floats, i: np.uint64, frequencies: np.uint64, k: np.uint64) -> None:
+    """Row i of T, times another row, with the sum 1 again."""
+    places, sums = np.uint64(T.shape[1]), no_four()
+    for n in range(_ZERO, k, _FOUR):
+        own = load_four(T, i * places + n) * load_four(T, frequencies * places + n)
+        store_four(T, i * places + n, own)
+        sums = sums + own
+    inverse = spread_four(1.0 / total(sums))
+    for n in range(_ZERO, k, _FOUR):
+        store_four(T, i * places + n, load_four(T, i * places + n) * inverse)
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _to_lanes(T: Floats, k: int, P: Floats, first: np.uint64) -> None:
     """Rows of T to lanes of P, from `first` on."""
     lanes = np.uint64(P.shape[1])
@@ -262,9 +293,7 @@ def _to_lanes(T: Floats, k: int, P: Floats, first: np.uint64) -> None:
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _gradients(
-    P: Floats, k: np.uint64, label: np.uint64, G: Floats, squares: Floats, curvatures: Floats
-) -> None:
+def _gradients(P: Floats, k: np.uint64, label: np.uint64, G: Floats, squares: Floats, curvatures: Floats) -> None:
     """G of each expert, its squared norm, and the largest p (1 - p)."""
     lanes, one, zero = np.uint64(P.shape[1]), spread_four(1.0), no_four()
     for e in range(_ZERO, lanes, _FOUR):
@@ -290,7 +319,7 @@ def _second_order_steps(
     z: Floats, tables: Any, k: int, label: int, r: float, rounds: float, P: Floats, G: Floats, first: int,
     curvatures: Floats, g: Floats, u: Floats,
 ) -> None:  # fmt: skip
-    _, _, newton, matrices, _, _, surfaces, large = tables
+    _, _, newton, matrices, _, _, surfaces, large, _ = tables
     e = first
     for m in range(newton.shape[0]):
         if P[label, e] < _SURE:
@@ -324,7 +353,7 @@ def _spread(x: Floats, d: int, share: float, c: float, is_centred: bool, spreads
 def _predict(
     values: Floats, at: np.uint64, columns: Indices, place: np.uint64, size: np.uint64, classes_seen: int, how: Floats,
     state: Any, square: float, P: Floats, T: Floats, dots: Floats, scores: Floats, x: Floats, z: Floats,
-    every: Indices,
+    units: Floats, every: Indices,
 ) -> None:  # fmt: skip
     """Rows of P: the probabilities of the experts.
 
@@ -337,11 +366,11 @@ def _predict(
     if spreads.size == 0:
         four_scores(values, at, columns, place, size, constant, weights, np.uint64(RAW_SUMS), k, P, _ZERO)
     else:
-        centred, _, newton, _, crossed, _, surfaces, _ = tables
+        centred, _, newton, _, crossed, _, surfaces, _, means = tables
         x[:] = 0.0
         for p in range(size):
             x[columns[place + p]] = values[at + p]
-        standardise(x, spreads.shape[1], constant, t[Total.WEIGHT], spreads, crossed.size > 0, z)
+        standardise(x, spreads.shape[1], constant, t[Total.WEIGHT], spreads, crossed.size > 0, z, units)
         four_scores(z, _ZERO, every, _ZERO, np.uint64(centred.shape[0]), 0.0, centred, _ZERO, k, P, _ZERO)
         if crossed.size > 0:
             four_scores(z, _ZERO, every, _ZERO, np.uint64(crossed.shape[0]), 0.0, crossed, _ZERO, k, P, _FOUR)
@@ -351,16 +380,20 @@ def _predict(
                 row_scores(z, own, m, k, T, i)
                 soften_row(T, i, k)
                 i += _ONE
+        prior = _MEAN_PRIOR * max(t[Total.HEAVIEST], _LEAST_WEIGHT)
+        mean_scores(z, units, spreads, means, classes[Class.SUM], prior, k, T, i)
+        _heated(heat, _MEANS, scores, T, i, k)
+        i += _ONE
     for e in range(_ZERO, lane, _FOUR):
         soften_four(P, e, k)
     _frequencies(classes, k, t[Total.HEAVIEST], T, i)
+    if spreads.size > 0:
+        _weigh_by(T, i - _ONE, i, k)
     class_dots(values, at, columns, place, size, bias, weights, halfspaces, k, dots)
     unit = 1.0 / sqrt(square) if how[Setting.UNIT] != 0.0 and square > 0.0 else 1.0
     for c in range(_ZERO, k):
-        score = heat[Heat.HEAT] * unit * classes[Class.SCALE, c] * dots[c]
-        scores[c] = min(_MOST_HEAT, max(-_MOST_HEAT, score))
-        T[i + _TWO, c] = scores[c]
-    soften_row(T, i + _TWO, k)
+        T[i + _TWO, c] = unit * classes[Class.SCALE, c] * dots[c]
+    _heated(heat, _HALFSPACES, scores, T, i + _TWO, k)
     _to_lanes(T, classes_seen, P, lane)
 
 
@@ -385,7 +418,7 @@ def _square(values: Floats, at: np.uint64, size: np.uint64, bias: float) -> floa
 
 @njit(cache=True, error_model="numpy")
 def _scratch(places: int, experts: int, columns: int, features: int) -> Any:
-    """Arrays to work in: P, T, R, B, scales, p, answers, dots, scores, x, z, every."""
+    """Arrays to work in: P, T, R, B, scales, p, answers, dots, scores, x, z, units, every."""
     lanes = LANES if experts <= LANES else 2 * LANES
     return (
         np.zeros((places, lanes)),
@@ -396,9 +429,10 @@ def _scratch(places: int, experts: int, columns: int, features: int) -> Any:
         np.zeros(places),
         np.zeros(lanes),
         np.zeros(places),
-        np.zeros(places),
+        np.zeros((2, places)),
         np.zeros(columns),
         np.zeros(features + LANES),
+        np.zeros(columns),
         np.arange(features).astype(np.uint32),
     )
 
@@ -411,7 +445,7 @@ def _learn(
     """`learn_classes`, with arrays to work in: what allocates nothing need not count references."""
     values, columns, starts = rows
     weights, spreads, tables, classes, trust, heat, t = state
-    P, T, R, B, scales, p, answers, dots, scores, x, z, every = scratch
+    P, T, R, B, scales, p, answers, dots, scores, x, z, units, every = scratch
     G, g, u, steps, squares, curvatures, right, evens, likelihoods = more
     part = weights, spreads, tables, classes, heat, t
     bias, k = how[Setting.BIAS], seen
@@ -429,7 +463,7 @@ def _learn(
         if c * heaviest * (1.0 + length) > _LARGEST_ROW:  # it counts for less, and nothing is proved
             c *= _LARGEST_ROW / (c * heaviest * (1.0 + length))
             t[Total.UNPROVED] = 1.0
-        _predict(values, at, columns, place, size, k, how, part, square, P, T, dots, scores, x, z, every)
+        _predict(values, at, columns, place, size, k, how, part, square, P, T, dots, scores, x, z, units, every)
         weigh(t, c * heaviest)  # the label is not known yet
         t[Total.LONGEST2] = max(t[Total.LONGEST2], length * length)
         answer, vote = -1, -1
@@ -454,22 +488,25 @@ def _learn(
         if label == k:  # nobody could have expected it; from now on it is one of the classes
             k += 1
             steps[label] = 0.0  # its halfspace begins with the next row, which is not chosen by its label
-            _predict(values, at, columns, place, size, k, how, part, square, P, T, dots, scores, x, z, every)
+            _predict(values, at, columns, place, size, k, how, part, square, P, T, dots, scores, x, z, units, every)
         many = np.uint64(k)
-        _heat_step(heat, P, experts - 1, k, label, r, scores)
+        _heat_step(heat, _HALFSPACES, P, experts - 1, k, label, r, scores)
         _gradients(P, many, np.uint64(label), G, squares, curvatures)
         if spreads.size == 0:
             paces = four_of(RAW_PACES[0], RAW_PACES[1], RAW_PACES[2], RAW_PACES[3])
             raw_steps(values, at, columns, place, size, constant, bias, paces, r, squares, G, many, steps, halfspaces,
                       weights)  # fmt: skip
         else:
-            centred, centred_sums, _, _, crossed, crossed_sums, _, _ = tables
+            centred, centred_sums, _, _, crossed, crossed_sums, _, _, means = tables
             paces = four_of(CENTRED_PACES[0], CENTRED_PACES[1], CENTRED_PACES[2], CENTRED_PACES[3])
             four_steps(z, paces, r, squares, G, _ZERO, many, centred, centred_sums)
             if crossed.size > 0:
                 paces = four_of(CROSSED_PACES[0], CROSSED_PACES[1], CROSSED_PACES[2], CROSSED_PACES[3])
                 four_steps(z, paces, r, squares, G, _FOUR, many, crossed, crossed_sums)
                 _second_order_steps(z, tables, k, label, r, t[Total.ROUNDS], P, G, LANES, curvatures, g, u)
+            _heat_step(heat, _MEANS, P, experts - 1 - SIMPLE - 1, k, label, r, scores)
+            for j in range(x.size):
+                means[j, label] += own * x[j]
             _spread(x, x.size, own / t[Total.WEIGHT], own, bias != 0.0, spreads)
             add_steps(values, at, columns, place, size, bias, steps, many, weights)
         _count(classes, many, label, own)
@@ -493,11 +530,11 @@ def learn_classes(
 
     `rows` is (values, columns, starts) of a block (row_blocks.py), without zeros; dense rows have no `starts`. A label
     is the number of its class by first occurrence. An answer is such a number, too, -1 before any class has come.
-    `state` is (weights, spreads, eight tables, classes, M, mixed, trust, heat, t) of learners/class_pool.py.
+    `state` is (weights, spreads, nine tables, classes, M, mixed, trust, heat, t) of learners/class_pool.py.
     """
     weights, spreads = state[0], state[1]
-    tables = state[2], state[3], state[4], state[5], state[6], state[7], state[8], state[9]
-    classes, M, mixed, trust, heat, t = state[10], state[11], state[12], state[13], state[14], state[15]
+    tables = state[2], state[3], state[4], state[5], state[6], state[7], state[8], state[9], state[10]
+    classes, M, mixed, trust, heat, t = state[11], state[12], state[13], state[14], state[15], state[16]
     experts, places = M.shape[1], classes.shape[1]
     features = max(tables[0].shape[0], tables[4].shape[0], 1)
     scratch = _scratch(places, experts, spreads.shape[1], features)
@@ -531,11 +568,11 @@ def mix_classes(rows: Any, count: int, seen: int, how: Floats, state: Any, proba
     """The probabilities of the classes that have come, for the rows of a block; nothing changes."""
     values, columns, starts = rows
     weights, spreads = state[0], state[1]
-    tables = state[2], state[3], state[4], state[5], state[6], state[7], state[8], state[9]
-    classes, M, mixed, trust, heat, t = state[10], state[11], state[12], state[13], state[14], state[15]
+    tables = state[2], state[3], state[4], state[5], state[6], state[7], state[8], state[9], state[10]
+    classes, M, mixed, trust, heat, t = state[11], state[12], state[13], state[14], state[15], state[16]
     part = weights, spreads, tables, classes, heat, t
     experts, features = M.shape[1], max(tables[0].shape[0], tables[4].shape[0], 1)
-    P, T, R, B, scales, p, answers, dots, scores, x, z, every = _scratch(
+    P, T, R, B, scales, p, answers, dots, scores, x, z, units, every = _scratch(
         classes.shape[1], experts, spreads.shape[1], features
     )
     members, own = np.zeros((M.shape[0], P.shape[1])), np.zeros(P.shape[1])
@@ -545,7 +582,7 @@ def mix_classes(rows: Any, count: int, seen: int, how: Floats, state: Any, proba
     for n in range(count):
         at, place, size = _entries(columns, starts, n)
         square = _square(values, at, size, how[Setting.BIAS])
-        _predict(values, at, columns, place, size, seen, how, part, square, P, T, dots, scores, x, z, every)
+        _predict(values, at, columns, place, size, seen, how, part, square, P, T, dots, scores, x, z, units, every)
         mix(P, members, own, trust, np.uint64(seen), R, B, scales, p, answers)
         for c in range(seen):
             probabilities[n, c] = p[c]

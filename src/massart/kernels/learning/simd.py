@@ -395,7 +395,7 @@ def roots(_: Any, a: Any) -> Any:
 
 @intrinsic
 def powers_of_two(_: Any, a: Any) -> Any:
-    """2^n for numbers n + 1.5 * 2^52, n whole and from -1022 to 1023: the lowest bits of such numbers are those of n."""
+    """2^n for numbers n + 1.5 * 2^52, n whole and from -1022 to 1023: their lowest bits are those of n."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         whole = ir.VectorType(ir.IntType(64), values[0].type.count)

@@ -23,8 +23,8 @@ import numpy as np
 
 from massart.kernels.compiling import Floats, Indices, njit
 from massart.kernels.learning.simd import (
-    add_products,
     LANES,
+    add_products,
     larger,
     load,
     load_first,
@@ -42,8 +42,9 @@ from massart.kernels.learning.simd import (
     where_larger,
 )
 
-__all__ = ["MEAN_SQUARE", "RAW_SUMS", "add_steps", "class_dots", "four_scores", "four_steps", "prefetch_row",
-           "raw_steps", "row_scores", "second_order_step", "soften_four", "soften_row", "standardise"]  # fmt: skip
+__all__ = ["MEAN_SQUARE", "RAW_SUMS", "add_steps", "class_dots", "exp_four", "four_scores", "four_steps",
+           "mean_scores", "prefetch_row", "raw_steps", "row_scores", "second_order_step", "soften_four", "soften_row",
+           "standardise"]  # fmt: skip
 
 LARGEST_SCORE: Final = 1e150  # what keeps finite rows from making a state that is not finite
 _LARGEST_SUM: Final = 1e300
@@ -57,8 +58,7 @@ _LANES = np.uint64(LANES)
 _LINE, _MOST_LINES = np.uint64(8), np.uint64(12)  # numbers in a cache line; lines of a feature that are prefetched
 
 # exp by a polynomial alone, for a vector; kernels/learning/elementary.py has a more precise one for single numbers.
-# Coefficients are 1 / n!, from 10 down to 2.
-_COEFFICIENTS: Final = tuple(1.0 / factorial(n) for n in range(10, 1, -1))
+_C: Final = tuple(1.0 / factorial(n) for n in range(11))
 _ROUNDING: Final = 1.5 * 2.0**52  # plus this number, a number is rounded, and its lowest bits are those of an integer
 _PER_LN2: Final = float.fromhex("0x1.71547652b82fep0")
 _LN2_HIGH: Final = 6.93147180369123816490e-01
@@ -67,22 +67,19 @@ _LOWEST: Final = -700.0
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _exp(a: Any) -> Any:
-    """exp of four numbers that are at most 0, to 1e-12 of it; below exp(-700) that."""
+def exp_four(a: Any) -> Any:
+    """e^a for four numbers that are at most 0, to 1e-12 of it; below exp(-700) that."""
     a = larger(a, spread_four(_LOWEST))
     shifted = a * spread_four(_PER_LN2) + spread_four(_ROUNDING)
     n = shifted - spread_four(_ROUNDING)
     r = (a - n * spread_four(_LN2_HIGH)) - n * spread_four(_LN2_LOW)
-    y = spread_four(_COEFFICIENTS[0])
-    y = y * r + spread_four(_COEFFICIENTS[1])
-    y = y * r + spread_four(_COEFFICIENTS[2])
-    y = y * r + spread_four(_COEFFICIENTS[3])
-    y = y * r + spread_four(_COEFFICIENTS[4])
-    y = y * r + spread_four(_COEFFICIENTS[5])
-    y = y * r + spread_four(_COEFFICIENTS[6])
-    y = y * r + spread_four(_COEFFICIENTS[7])
-    y = y * r + spread_four(_COEFFICIENTS[8])
-    y = (y * r + spread_four(1.0)) * r + spread_four(1.0)
+    # By pairs: what a sum waits for is short.
+    square = r * r
+    fourth = square * square
+    first = (spread_four(1.0) + r) + (spread_four(_C[2]) + spread_four(_C[3]) * r) * square
+    second = (spread_four(_C[4]) + spread_four(_C[5]) * r) + (spread_four(_C[6]) + spread_four(_C[7]) * r) * square
+    third = (spread_four(_C[8]) + spread_four(_C[9]) * r) + spread_four(_C[10]) * square
+    y = first + (second + third * fourth) * fourth
     return y * powers_of_two(shifted)
 
 
@@ -101,7 +98,7 @@ def soften_four(P: Floats, lane: np.uint64, k: np.uint64) -> None:
         store_four(P, c * lanes + lane, a)
         highest = larger(a, highest)
     for c in range(_ZERO, k):
-        a = _exp(load_four(P, c * lanes + lane) - highest)
+        a = exp_four(load_four(P, c * lanes + lane) - highest)
         store_four(P, c * lanes + lane, a)
         sums = sums + a
     inverse = spread_four(1.0) / sums
@@ -120,7 +117,7 @@ def soften_row(T: Floats, i: np.uint64, k: np.uint64) -> None:
     for c in range(k, (k + _THREE) // _FOUR * _FOUR):
         T[i, c] = -2.0 * LARGEST_SCORE  # so little that sums with it are what they are without, to the bit
     for c in range(_ZERO, k, _FOUR):
-        a = _exp(load_four(T, first + c) - spread_four(highest))
+        a = exp_four(load_four(T, first + c) - spread_four(highest))
         store_four(T, first + c, a)
         sums = sums + a
     inverse = spread_four(1.0 / total(sums))
@@ -192,9 +189,7 @@ def class_dots(
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _add_four(
-    W: Floats, w: np.uint64, step: Any, G: Floats, lane: np.uint64, k: np.uint64
-) -> None:
+def _add_four(W: Floats, w: np.uint64, step: Any, G: Floats, lane: np.uint64, k: np.uint64) -> None:
     lanes = np.uint64(G.shape[1])
     for c in range(_ZERO, k):
         at = w + _FOUR * c
@@ -366,18 +361,20 @@ def second_order_step(
 
 
 @njit(cache=True, error_model="numpy", _nrt=False)
-def standardise(x: Floats, d: int, constant: float, weight: float, spreads: Floats, products: bool, z: Floats) -> None:
+def standardise(
+    x: Floats, d: int, constant: float, weight: float, spreads: Floats, products: bool, z: Floats, units: Floats
+) -> None:
     """Z = (constant, columns less their mean in units of their deviation, products of these by pairs).
 
     `spreads` has the mean and the sum of weighted squared differences of each column; `weight` is the sum of weights.
-    The square of a column counts less its mean, 1.
+    The square of a column counts less its mean, 1. `units` get 1 / deviation of each column, 0 without one.
     """
     z[0] = constant
     share = 1.0 / weight if weight > 0.0 else 0.0
     for j in range(d):
         deviation = np.sqrt(spreads[1, j] * share)
-        away = (x[j] - spreads[0, j]) / deviation if deviation > 0.0 else 0.0
-        z[1 + j] = min(_FURTHEST, max(-_FURTHEST, away))
+        units[j] = 1.0 / deviation if deviation > 0.0 else 0.0
+        z[1 + j] = min(_FURTHEST, max(-_FURTHEST, (x[j] - spreads[0, j]) * units[j]))
     if products:
         at = 1 + d
         for i in range(1, 1 + d):
@@ -385,3 +382,24 @@ def standardise(x: Floats, d: int, constant: float, weight: float, spreads: Floa
                 z[at] = z[i] * z[j]
                 at += 1
             z[at - (1 + d - i)] -= 1.0
+
+
+@njit(cache=True, error_model="numpy", _nrt=False)
+def mean_scores(
+    z: Floats, units: Floats, spreads: Floats, means: Floats, counts: Floats, prior: float, k: np.uint64, T: Floats,
+    i: np.uint64,
+) -> None:  # fmt: skip
+    """Row i of T: m_c.z - |m_c|^2 / 2, with m_c the mean of the standardised rows of class c.
+
+    `means` are sums of rows by class, in which each class has the weight in the first row of `counts`; rows of weight
+    `prior` at 0 come on top.
+    """
+    places, half = np.uint64(means.shape[1]), spread_four(0.5)
+    for n in range(_ZERO, k, _FOUR):
+        count, sums = load_four(counts, n), no_four()
+        share = spread_four(1.0) / (count + spread_four(prior))
+        for j in range(means.shape[0]):
+            own = load_four(means, np.uint64(j) * places + n) * spread_four(units[j])
+            own = (own - count * spread_four(spreads[0, j] * units[j])) * share
+            sums = add_products(sums, own, spread_four(z[1 + j]) - half * own)
+        store_four(T, i * np.uint64(T.shape[1]) + n, sums)
