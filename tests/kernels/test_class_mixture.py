@@ -27,9 +27,7 @@ def test_one_round_by_hand():
     after = (mixed * P[label])[:experts], trust * calibrated[:, label]
     evens = np.where(np.arange(8) < experts, 1.0 / experts, 0.0), np.full(trust.size, 1.0 / trust.size)
     likelihoods = np.zeros(8), np.zeros(trust.size)
-    kernel.learn_mixture(
-        P, mixed, trust, evens, np.uint64(k), np.uint64(label), 1.0, rounds, R, scales, likelihoods
-    )
+    kernel.learn_mixture(P, mixed, trust, evens, np.uint64(k), np.uint64(label), 1.0, rounds, R, scales, likelihoods)
     assert not mixed[experts:].any()
     for found, own in zip((mixed[:experts], trust), after, strict=True):
         expected = own / own.sum() * rounds / (rounds + 1.0) + 1.0 / (rounds + 1.0) / own.size

@@ -91,7 +91,7 @@ _MOST_HEAT: Final = 1e6
 _FORGET: Final = 1.003  # about 300 rows that were looked at count: the pool's score changes as it learns
 _FADE: Final = 0.002  # of the mean size, for the same reason
 _LEAST_KNOWN: Final = 4.0  # no variance grows beyond what it was at first
-_FREE, _LATE = 1500.0, 6000.0
+_FREE, _LATE = 1500, 6000
 _SOMETIMES, _RARELY = 8, 16
 _FURTHEST: Final = 20.0
 _LEAST: Final = 1e-12
@@ -186,16 +186,19 @@ def _learn_one(
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def learn_calibration(scores: Floats, labels: Labels, weight: Floats, state: Any) -> None:
-    """Learn scores with their labels, -1 or +1, in turn; `state` is (head, logistic, trust)."""
+def learn_calibration(scores: Floats, labels: Labels, weight: Floats, every: int, state: Any) -> None:
+    """Learn scores with their labels, -1 or +1, in turn; `state` is (head, logistic, trust).
+
+    These are one of `every` rows that came. Only some of them are looked at, see above.
+    """
     head, logistic, trust = state
     likelihoods = np.zeros(EXPERTS)
     for n in range(scores.size):
-        head[Calibration.ROUNDS] += 1.0
-        if head[Calibration.ROUNDS] > _FREE:
-            every = _SOMETIMES if head[Calibration.ROUNDS] <= _LATE else _RARELY
-            if np.int64(head[Calibration.ROUNDS]) % every != 0:
-                continue
+        before = np.int64(head[Calibration.ROUNDS])
+        head[Calibration.ROUNDS] += np.float64(every)
+        step = 1 if before < _FREE else _SOMETIMES if before < _LATE else _RARELY
+        if (before + every) // step == before // step:
+            continue
         y, c = np.float64(labels[n]), weight[n] if weight.size > 0 else 1.0
         c = min(c, 1e100)
         head[Calibration.HEAVIEST] = max(head[Calibration.HEAVIEST], c)

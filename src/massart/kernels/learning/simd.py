@@ -391,16 +391,3 @@ def roots(_: Any, a: Any) -> Any:
         return builder.call(function, values)
 
     return a(a), generate
-
-
-@intrinsic
-def powers_of_two(_: Any, a: Any) -> Any:
-    """2^n for numbers n + 1.5 * 2^52, n whole and from -1022 to 1023: their lowest bits are those of n."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        whole = ir.VectorType(ir.IntType(64), values[0].type.count)
-        shifts, offsets = (ir.Constant(whole, [n] * whole.count) for n in (52, 1023))
-        bits = builder.shl(builder.add(builder.bitcast(values[0], whole), offsets), shifts)
-        return builder.bitcast(bits, values[0].type)
-
-    return a(a), generate

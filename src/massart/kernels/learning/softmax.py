@@ -1,4 +1,4 @@
-"""Softmax learners of several classes: first order with steps per column, and second order with one matrix for all.
+"""Softmax learners of several classes: first order, with steps per column.
 
 A learner has a weight w_jc for each feature j and class c; class c has probability p_c ~ exp(sum_j z_j w_jc). With the
 gradient g_c = [c is the label] - p_c, |g|^2 its squared norm, and r the weight of the row:
@@ -7,13 +7,11 @@ gradient g_c = [c is the label] - p_c, |g|^2 its squared norm, and r the weight 
                    2011) with one sum for all classes of a feature
     on raw columns the same, divided by the root mean square of the values that the column had: the answers do not
                    depend on the scale of a column (as in Ross, Mineiro, Langford 2013)
-    second order   w_jc += (P z)_j g_c / (1 + h z.P z),  P <- P - h P z z.P / (1 + h z.P z),  h = r max_c p_c (1 - p_c):
-                   a Newton step with one matrix for all classes, P = ridge at first
+    second order   softmax_newton.py
 
 Learners of first order come in fours, one for each of four paces, and are a vector: the row of a feature holds four
-numbers for each class. Learners of second order have their classes one after the other, in fours. Either way sums over
-features run class by class in a fixed order, and so do those over classes, so the number of places kept for further
-classes has no part in them. Nothing is checked here.
+numbers for each class. Sums over features run class by class in a fixed order, and so do those over classes, so the
+number of places kept for further classes has no part in them. Nothing is checked here.
 """
 
 from math import factorial
@@ -21,40 +19,31 @@ from typing import Any, Final
 
 import numpy as np
 
-from massart.kernels.compiling import Floats, Indices, njit
+from massart.kernels.compiling import Floats, Indices, intrinsic, ir, njit
 from massart.kernels.learning.simd import (
-    LANES,
     add_products,
     larger,
-    load,
-    load_first,
     load_four,
     no_four,
-    no_sums,
-    powers_of_two,
     prefetch,
     roots,
-    spread,
     spread_four,
-    store,
     store_four,
     total,
     where_larger,
 )
 
 __all__ = ["MEAN_SQUARE", "RAW_SUMS", "add_steps", "class_dots", "exp_four", "four_scores", "four_steps",
-           "mean_scores", "prefetch_row", "raw_steps", "row_scores", "second_order_step", "soften_four", "soften_row",
+           "mean_scores", "prefetch_row", "raw_steps", "soften_four", "soften_row",
            "standardise"]  # fmt: skip
 
 LARGEST_SCORE: Final = 1e150  # what keeps finite rows from making a state that is not finite
 _LARGEST_SUM: Final = 1e300
 _LEAST_SQUARE: Final = 1e-100  # a value smaller than 1e-50 counts as that
-_LEAST_CURVATURE: Final = 0.01  # of the second order: what is predicted surely still counts for something
 _FURTHEST: Final = 10.0  # deviations from its mean that a value counts as, at most
 # What a row of weights on raw columns begins with: one G per pace, the sum of squares of values, their number.
 MEAN_SQUARE, RAW_SUMS = 4, 8
 _ZERO, _ONE, _TWO, _THREE, _FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-_LANES = np.uint64(LANES)
 _LINE, _MOST_LINES = np.uint64(8), np.uint64(12)  # numbers in a cache line; lines of a feature that are prefetched
 
 # exp by a polynomial alone, for a vector; kernels/learning/elementary.py has a more precise one for single numbers.
@@ -64,6 +53,19 @@ _PER_LN2: Final = float.fromhex("0x1.71547652b82fep0")
 _LN2_HIGH: Final = 6.93147180369123816490e-01
 _LN2_LOW: Final = 1.90821492927058770002e-10
 _LOWEST: Final = -700.0
+
+
+@intrinsic
+def _powers_of_two(_: Any, a: Any) -> Any:
+    """2^n for numbers n + 1.5 * 2^52, n whole and from -1022 to 1023: their lowest bits are those of n."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        whole = ir.VectorType(ir.IntType(64), values[0].type.count)
+        shifts, offsets = (ir.Constant(whole, [n] * whole.count) for n in (52, 1023))
+        bits = builder.shl(builder.add(builder.bitcast(values[0], whole), offsets), shifts)
+        return builder.bitcast(bits, values[0].type)
+
+    return a(a), generate
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
@@ -80,7 +82,7 @@ def exp_four(a: Any) -> Any:
     second = (spread_four(_C[4]) + spread_four(_C[5]) * r) + (spread_four(_C[6]) + spread_four(_C[7]) * r) * square
     third = (spread_four(_C[8]) + spread_four(_C[9]) * r) + spread_four(_C[10]) * square
     y = first + (second + third * fourth) * fourth
-    return y * powers_of_two(shifted)
+    return y * _powers_of_two(shifted)
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
@@ -275,89 +277,6 @@ def prefetch_row(columns: Indices, start: np.uint64, stop: np.uint64, W: Floats)
             prefetch(W, j + w)
         if width % _LINE != _ZERO:
             prefetch(W, j + near - _ONE)
-
-
-@njit(cache=True, error_model="numpy", _nrt=False)
-def row_scores(z: Floats, W: Floats, m: int, k: np.uint64, T: Floats, i: np.uint64) -> None:
-    """Row i of T: the scores of the m-th learner, whose weights are W[m], (features, classes)."""
-    features, places = np.uint64(W.shape[1]), np.uint64(W.shape[2])
-    start, rest = np.uint64(m) * features * places, features % _FOUR
-    for c in range(_ZERO, k, _FOUR):
-        first, second, third, fourth, at = no_four(), no_four(), no_four(), no_four(), start + c
-        for j in range(_ZERO, features - rest, _FOUR):
-            first = add_products(first, spread_four(z[j]), load_four(W, at))
-            second = add_products(second, spread_four(z[j + _ONE]), load_four(W, at + places))
-            third = add_products(third, spread_four(z[j + _TWO]), load_four(W, at + _TWO * places))
-            fourth = add_products(fourth, spread_four(z[j + _THREE]), load_four(W, at + _THREE * places))
-            at += _FOUR * places
-        for j in range(features - rest, features):
-            first = add_products(first, spread_four(z[j]), load_four(W, at))
-            at += places
-        store_four(T, i * np.uint64(T.shape[1]) + c, (first + third) + (second + fourth))
-
-
-@njit(cache=True, error_model="numpy", forceinline=True)
-def _times(matrices: Floats, start: np.uint64, features: np.uint64, z: Floats, u: Floats) -> None:
-    """U = P z for the symmetric matrix that begins at a place; u has LANES places more than there are features."""
-    rest = features % _LANES
-    for j in range(_ZERO, features, _LANES):
-        store(u, j, no_sums())
-    for i in range(_ZERO, features):
-        row, first, v = start + i * features, i // _LANES * _LANES, spread(z[i])
-        n = min(_LANES, features - first)
-        sums = load_first(matrices, row + first, n) * load_first(z, first, n)
-        for j in range(first + _LANES, features - rest, _LANES):
-            own = load(matrices, row + j)
-            sums = add_products(sums, own, load(z, j))
-            store(u, j, add_products(load(u, j), v, own))
-        if rest > _ZERO and first < features - rest:
-            j = features - rest
-            own = load_first(matrices, row + j, rest)
-            sums = add_products(sums, own, load_first(z, j, rest))
-            store(u, j, add_products(load(u, j), v, own))
-        u[i] += total(sums)
-
-
-@njit(cache=True, error_model="numpy", _nrt=False)
-def second_order_step(
-    z: Floats, ridge: float, r: float, curvature: float, is_kept: bool, g: Floats, k: np.uint64, weights: Floats,
-    matrices: Floats, m: int, u: Floats,
-) -> None:  # fmt: skip
-    """Newton's step for learner m; matrices[m] is its P, which changes unless it is kept. g is 0 from k on.
-
-    P is symmetric. Of each row it has what is not left of its eight, the eight columns that hold the diagonal.
-    """
-    features, places = np.uint64(weights.shape[1]), np.uint64(weights.shape[2])
-    start, rest = np.uint64(m) * features * features, features % _LANES
-    for i in range(features):
-        if z[i] != 0.0 and matrices[m, i, i] == 0.0:
-            matrices[m, i, i] = ridge
-    _times(matrices, start, features, z, u)
-    reach = 0.0
-    for j in range(features):
-        reach += z[j] * u[j]
-    h = r * max(_LEAST_CURVATURE, curvature)
-    damped = 1.0 / (1.0 + h * max(0.0, reach))
-    at = np.uint64(m) * features * places
-    for j in range(features):
-        step = spread_four(r * damped * u[j])
-        for c in range(_ZERO, k, _FOUR):
-            store_four(weights, at + c, add_products(load_four(weights, at + c), step, load_four(g, c)))
-        at += places
-    if is_kept:
-        return
-    for j in range(features):
-        if not h * damped * u[j] * u[j] <= matrices[m, j, j]:  # no variance can fall below 0: it is lost to rounding
-            for i in range(features):
-                for b in range(features):
-                    matrices[m, i, b] = 0.0
-            return
-    for i in range(_ZERO, features):
-        row, first, factor = start + i * features, i // _LANES * _LANES, -h * damped * u[i]
-        for j in range(first, features - rest, _LANES):
-            store(matrices, row + j, add_products(load(matrices, row + j), spread(factor), load(u, j)))
-        for j in range(features - rest, features):
-            matrices[m, i, j] += factor * u[j]
 
 
 @njit(cache=True, error_model="numpy", _nrt=False)
