@@ -1,6 +1,6 @@
 """Probabilities of `MassartClassifier()` on streams of two classes, next to logistic regressions of other packages.
 
-    python benchmarks/accuracy_calibration.py [--data DIR] [--json FILE]
+    python benchmarks/accuracy_calibration.py [--data DIR] [--streams NAMES] [--without LEARNERS] [--json FILE]
 
 Every row is predicted before it is learned; log losses and calibration errors are against the labels as they come,
 false ones included, as they are, with 30% flipped at random, and with 30% flipped outside one group. Rows come in
@@ -100,17 +100,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder with adult.data, adult.test and spambase.data")
     parser.add_argument("--json", type=Path, help="write all numbers here")
+    parser.add_argument("--streams", default=",".join(NAMES), help="these streams only, with commas")
+    parser.add_argument("--without", default="", help="leave these learners out, with commas")
     options = parser.parse_args()
+    learners = [learner for learner in LEARNERS if learner not in options.without.split(",")]
     warnings.filterwarnings("ignore")
     found: dict[str, dict[str, list[float]]] = {}
-    for name in (name for name in NAMES if name in available(options.data)[0]):
+    for name in (name for name in options.streams.split(",") if name in available(options.data)[0]):
         stream = load(name, options.data, False)
         order = stream.order("random", 0)
         X = np.ascontiguousarray(stream.X[order], dtype=float)
         for noise in NOISES:
             y = stream.labels(noise, 0)[order].astype(np.int64)
             own = {}
-            for learner in LEARNERS:
+            for learner in learners:
                 p = play(learner, X, y)
                 own[learner] = [log_loss(y, p), *calibration_error(y, p, _DRAWS)]
             found[f"{name}, {noise.name}"] = own
