@@ -3,10 +3,11 @@
 Every row is predicted before it is learned; the error is the share of wrong predictions against the labels as they
 come, false ones included. Everybody is at the defaults and told nothing. Streams come in random order, several times,
 and in the order in which they were published. Streams whose target moves come once, in their order, and there our
-learner also runs with a `horizon`, at several values.
+learner also runs with a `horizon`, at several values. Streams of more than two classes follow (accuracy_classes.py).
 
     python benchmarks/accuracy.py --data DIR --jobs 2       (DIR holds UCI Adult and Spambase: left out without it)
     python benchmarks/accuracy.py --data DIR --again massart --only massart    (the peers come from the journal)
+    python benchmarks/accuracy.py --data DIR --streams classes                 (more than two classes only)
 """
 
 import argparse
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import accuracy_classes as classes
 import accuracy_peers as peers
 import accuracy_report as report
 import accuracy_runs as runs
@@ -23,6 +25,7 @@ from run_journal import Journal, results
 
 EVERYBODY_ELSE = "peers"
 EVERY_WORLD = "worlds"
+CLASSES = "classes"
 _CHECKED_ROWS = 300
 
 
@@ -36,8 +39,11 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--only", help=f"run these only, with commas: learners, vw, sklearn, river, {EVERYBODY_ELSE}")
     parser.add_argument("--again", help="run these again, though the journal has them; named as for --only")
     parser.add_argument(
-        "--streams", help=f"these streams and worlds only, with commas; drift, {EVERY_WORLD} for all of a kind"
+        "--streams",
+        help=f"these streams and worlds only, with commas; drift, {EVERY_WORLD} for all of a kind, {CLASSES} for those "
+        "of more than two classes",
     )
+    parser.add_argument("--more", type=Path, help="folder with .npz files, X and y, of more than two classes")
     options = parser.parse_args()
     if options.rows is None and not options.quick:
         options.rows = Path("results/accuracy.jsonl")
@@ -69,6 +75,22 @@ def _learners(given: str | None) -> list[str]:
     return _chosen(given, every, {EVERYBODY_ELSE: others})
 
 
+def _learn_classes(options: argparse.Namespace) -> None:
+    """The streams of more than two classes; learners are named as for the others."""
+    words = None if options.only is None else options.only.split(",")
+    chosen = [
+        name
+        for name in classes.LEARNERS
+        if words is None or name.split()[0] in words or (EVERYBODY_ELSE in words and name != classes.OURS)
+    ]
+    path = options.json and options.json.with_name(f"{options.json.stem}-{CLASSES}.json")
+    print("\nMore than two classes: error/log loss/calibration error")
+    if options.quick:
+        classes.run(options.data, options.more, chosen, 1, (0.0,), _CHECKED_ROWS, path)
+    else:
+        classes.run(options.data, options.more, chosen, path=path)
+
+
 def _work(waiting: Sequence[runs.Run], journal: Journal, jobs: int) -> bool:
     """Make the runs and write them down; whether all of them were made."""
     if not waiting:
@@ -92,10 +114,11 @@ def main() -> None:
     names, absent = streams.available(options.data)
     absent += peers.available()[1]
     drifting = [name for name in streams.DRIFTING if name in names]
-    chosen = _chosen(options.streams, [*names, *worlds.names()], {EVERY_WORLD: worlds.names(), "drift": drifting})
+    kinds = {EVERY_WORLD: worlds.names(), "drift": drifting}
+    chosen = _chosen(options.streams, [*names, *worlds.names(), CLASSES], kinds)
     only = _learners(options.only)
     again = _learners(options.again) if options.again else []
-    in_worlds = [name for name in chosen if name not in names]
+    in_worlds = [name for name in chosen if name not in names and name != CLASSES]
     planned = runs.plan([name for name in chosen if name in names], in_worlds, options.data, options.quick)
     journal = Journal(options.rows, runs.KEY, "error")
     if journal.damaged:
@@ -103,9 +126,12 @@ def main() -> None:
     waiting = [run for run in planned if run.learner in only and (run.learner in again or not journal.has(run.key))]
     complete = _work(waiting, journal, options.jobs)
     records = [journal.records[run.key] for run in planned if run.key in journal.records]
-    report.show(records, len(planned), absent, judged=not options.quick)
-    if options.json:
+    if planned:
+        report.show(records, len(planned), absent, judged=not options.quick)
+    if planned and options.json:
         report.write_json(options.json, records, absent, judged=not options.quick)
+    if complete and CLASSES in chosen:
+        _learn_classes(options)
     if not complete:
         where = f"; the same command goes on from {options.rows}" if options.rows else ""
         print(f"stopped before all runs were made{where}", file=sys.stderr)

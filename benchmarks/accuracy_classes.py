@@ -1,12 +1,13 @@
 """Errors and probabilities of `MassartClassifier()` on streams of more than two classes, next to other online learners.
 
     python benchmarks/accuracy_classes.py [--data DIR] [--more DIR] [--seeds 3] [--json FILE]
+    python benchmarks/accuracy.py --streams classes [--data DIR] [--more DIR]      (the same, as a part of that run)
 
 Every row is predicted before it is learned; errors, log losses and calibration errors are against the labels as they
 come, false ones included. Everybody is at the defaults. Rows come in random order; each stream as it is, and with 10%
 and 30% of the labels, or as --noise says, replaced by another class, drawn evenly. DIR of --data holds CSV files whose
 last column is the class; DIR of --more holds .npz files with X and y. Without either there are the data sets of
-scikit-learn and river.
+scikit-learn and river. Folders may hold other files, too.
 
 A stream is missed where the error is above that of the best peer by more than one point and by more than 5% of it, or
 above that of the most frequent class of the whole stream by more than one point.
@@ -18,16 +19,16 @@ import json
 import tempfile
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from accuracy_calibration import calibration_error, log_loss
 from accuracy_streams import SEED
 from numpy.typing import NDArray
 
 OURS, CONSTANT = "massart", "most frequent"
-_BINS = 15
 _VW = {
     "vw oaa squared": "--oaa {k} --loss_function squared",
     "vw oaa logistic": "--oaa {k} --loss_function logistic",
@@ -36,6 +37,9 @@ _VW = {
 }
 _RIVER = ("river softmax", "river one-vs-rest")
 _SGD = ("sklearn sgd", "sklearn sgd scaled")
+LEARNERS = (OURS, *_VW, *_RIVER, *_SGD, CONSTANT)
+NOISES = (0.0, 0.1, 0.3)
+_LONG = 5000  # rows from which on one order is enough
 Labels = NDArray[np.int64]
 Probabilities = NDArray[np.float64] | None
 
@@ -151,15 +155,44 @@ def play(name: str, X: NDArray[np.float64], y: Labels, k: int, seed: int) -> tup
 
 
 def scores(y: Labels, said: Labels, p: Probabilities) -> tuple[float, float, float]:
-    """Error, log loss (a probability below 1e-9 counts as that), and expected calibration error in 15 bins."""
+    """Error, log loss, and expected calibration error."""
     error = float(np.mean(said != y))
-    if p is None:
-        return error, np.nan, np.nan
-    loss = float(-np.log(np.maximum(p[np.arange(len(y)), y], 1e-9)).mean())
-    sure, right = p.max(axis=1), p.argmax(axis=1) == y
-    bins = np.minimum((sure * _BINS).astype(int), _BINS - 1)
-    parts = ((bins == b) for b in range(_BINS))
-    return error, loss, float(sum(abs(right[b].mean() - sure[b].mean()) * b.mean() for b in parts if b.any()))
+    return (error, np.nan, np.nan) if p is None else (error, log_loss(y, p), calibration_error(y, p)[0])
+
+
+def run(
+    data: Path | None,
+    more: Path | None,
+    learners: Sequence[str],
+    seeds: int = 3,
+    noises: Sequence[float] = NOISES,
+    rows: int | None = None,
+    path: Path | None = None,
+) -> None:
+    """Run learners over all streams, or over so many rows of each, and print tables; all numbers go to a path."""
+    warnings.filterwarnings("ignore")
+    names = [name for name in LEARNERS if name in (*learners, CONSTANT)]
+    found: dict[str, dict[str, list[float]]] = {}
+    for name, X, y in streams(data, more):
+        k = int(y.max()) + 1
+        for noise in noises:
+            runs: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+            for seed in range(seeds if len(y) < _LONG else 1):
+                rng = np.random.default_rng([SEED, seed])
+                order = rng.permutation(len(y))
+                shuffled, labels = np.ascontiguousarray(X[order], dtype=float), y[order].copy()
+                false = rng.random(len(y)) < noise
+                labels[false] = (labels[false] + rng.integers(1, k, np.count_nonzero(false))) % k
+                for learner in names:
+                    runs[learner].append(scores(labels[:rows], *play(learner, shuffled[:rows], labels[:rows], k, seed)))
+            means = {learner: np.mean(own, axis=0).tolist() for learner, own in runs.items()}
+            found[f"{name} {noise:.0%}"] = means
+            print(f"{name} {noise:.0%}:", ", ".join(f"{n} {m[0]:.3f}/{m[1]:.3f}/{m[2]:.3f}" for n, m in means.items()),
+                  flush=True)  # fmt: skip
+            if path:
+                path.write_text(json.dumps(found, indent=1))
+    if OURS in names and len(names) > len((OURS, CONSTANT)):
+        report(found)
 
 
 def main() -> None:
@@ -172,28 +205,9 @@ def main() -> None:
     parser.add_argument("--noise", default="0,0.1,0.3", help="shares of labels that are replaced, with commas")
     parser.add_argument("--without", default="", help="leave these learners out, with commas")
     options = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    names = [name for name in (OURS, *_VW, *_RIVER, *_SGD, CONSTANT) if name not in options.without.split(",")]
-    found: dict[str, dict[str, list[float]]] = {}
-    for name, X, y in streams(options.data, options.more):
-        k = int(y.max()) + 1
-        for noise in map(float, options.noise.split(",")):
-            runs: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-            for seed in range(options.seeds if len(y) < 5000 else 1):
-                rng = np.random.default_rng([SEED, seed])
-                order = rng.permutation(len(y))
-                rows, labels = np.ascontiguousarray(X[order], dtype=float), y[order].copy()
-                false = rng.random(len(y)) < noise
-                labels[false] = (labels[false] + rng.integers(1, k, np.count_nonzero(false))) % k
-                for learner in names:
-                    runs[learner].append(scores(labels, *play(learner, rows, labels, k, seed)))
-            means = {learner: np.mean(own, axis=0).tolist() for learner, own in runs.items()}
-            found[f"{name} {noise:.0%}"] = means
-            print(f"{name} {noise:.0%}:", ", ".join(f"{n} {m[0]:.3f}/{m[1]:.3f}/{m[2]:.3f}" for n, m in means.items()),
-                  flush=True)  # fmt: skip
-            if options.json:
-                options.json.write_text(json.dumps(found, indent=1))
-    report(found)
+    noises = [float(noise) for noise in options.noise.split(",")]
+    learners = [name for name in LEARNERS if name not in options.without.split(",")]
+    run(options.data, options.more, learners, options.seeds, noises, path=options.json)
 
 
 def report(found: dict[str, dict[str, list[float]]]) -> None:

@@ -11,18 +11,24 @@ from massart.kernels.learning.mixture import Member
 def test_one_round_by_hand():
     rng = np.random.default_rng(0)
     k, experts, label, rounds = 4, 3, 2, 9.0
-    P, M = rng.dirichlet(np.ones(k), experts), np.zeros((len(Member), 8))
+    P, M = np.zeros((k, 8)), np.zeros((len(Member), 8))
+    P[:, :experts] = rng.dirichlet(np.ones(k), experts).T
     M[Member.SHARE, :experts] = rng.random(experts)
-    mixed, trust = rng.dirichlet(np.ones(experts), 1), rng.dirichlet(np.ones(kernel.CALIBRATIONS), 1)
-    R, B, p = np.zeros((kernel.BLENDS * len(kernel.POWERS), k)), np.zeros((kernel.BLENDS, k)), np.zeros((1, k))
-    kernel.mix(P, M, mixed, trust, experts, k, R, B, p)
-    shares = M[Member.SHARE, :experts] / M[Member.SHARE, :experts].sum()
-    blends = [mixed[0] @ P, shares @ P]
+    mixed, trust = np.zeros(8), rng.dirichlet(np.ones(kernel.CALIBRATIONS))
+    mixed[:experts] = rng.dirichlet(np.ones(experts))
+    R, B, p, scales, answers = np.zeros((k, 8)), np.zeros((kernel.BLENDS, k)), np.zeros(k), np.zeros(8), np.zeros(8)
+    kernel.mix(P, M, mixed, trust, np.uint64(k), R, B, scales, p, answers)
+    shares = M[Member.SHARE] / M[Member.SHARE].sum()
+    blends = [P @ mixed, P @ shares]
     powers = [blend**s / (blend**s).sum() for blend in blends for s in kernel.POWERS]
-    calibrated = np.array([(1.0 - e) * q + e / k for q in powers for e in kernel.NOISE_RATES])
-    np.testing.assert_allclose(p[0], trust[0] @ calibrated, rtol=1e-12)
-    after = mixed[0] * P[:, label], trust[0] * calibrated[:, label]
-    kernel.learn_mixture(P, mixed, trust, experts, k, label, 1.0, rounds, R)
-    for found, own in zip((mixed[0], trust[0]), after, strict=True):
+    calibrated = np.array([(1.0 - e) * q + e / k for e in kernel.NOISE_RATES for q in powers])
+    np.testing.assert_allclose(p, trust @ calibrated, rtol=1e-12)
+    assert answers[:experts].tolist() == P[:, :experts].argmax(axis=0).tolist()
+    after = (mixed * P[label])[:experts], trust * calibrated[:, label]
+    evens = np.where(np.arange(8) < experts, 1.0 / experts, 0.0), np.full(trust.size, 1.0 / trust.size)
+    likelihoods = np.zeros(8), np.zeros(trust.size)
+    kernel.learn_mixture(P, mixed, trust, evens, np.uint64(k), np.uint64(label), 1.0, rounds, R, scales, likelihoods)
+    assert not mixed[experts:].any()
+    for found, own in zip((mixed[:experts], trust), after, strict=True):
         expected = own / own.sum() * rounds / (rounds + 1.0) + 1.0 / (rounds + 1.0) / own.size
         np.testing.assert_allclose(found, expected, rtol=1e-12)

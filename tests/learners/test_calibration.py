@@ -99,3 +99,19 @@ def test_a_model_without_calibration_says_so():
     clf._calibration = None
     with pytest.raises(InvalidDataError, match="has learned no probabilities"):
         clf.predict_proba([[1.0]])
+
+
+def test_rows_are_looked_at_less_often_later():
+    """All of the first 1,500, every eighth up to 6,000, every sixteenth after; rows that were thinned out count."""
+    scores, labels = np.linspace(-1.0, 1.0, 16_000), np.where(np.arange(16_000) % 3 == 0, 1, -1).astype(np.int8)
+    whole, parts = ScoreCalibration(), ScoreCalibration()
+    whole.learn(scores, labels)
+    for start in range(0, 16_000, 7):
+        parts.learn(scores[start : start + 7], labels[start : start + 7])
+    for name, array in whole.arrays().items():
+        assert np.array_equal(array, parts.arrays()[name])
+    rounds, learned = whole.arrays()["head"][:2]
+    assert rounds == 16_000
+    assert learned == 1500 + (6000 // 8 - 1500 // 8) + (16_000 - 6000) // 16
+    whole.learn(scores[:10], labels[:10], every=16)
+    assert whole.arrays()["head"][:2].tolist() == [16_160.0, learned + 10]

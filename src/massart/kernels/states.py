@@ -184,31 +184,31 @@ def _recent_shapes(arrays: Mapping[str, NDArray[Any]], experts: int, few: bool) 
     return shapes | {"forgetting": (pool.FORGETTING, pool.padded(arrays["full"].shape[1] - 1))} if few else shapes
 
 
-def check_class_pool(arrays: Mapping[str, NDArray[Any]], width: int, experts: int, tables: Mapping[str, Any]) -> None:
+def check_class_pool(
+    arrays: Mapping[str, NDArray[Any]], width: int, room: int, tables: Mapping[str, Any], row: int,
+    experts: int,
+) -> None:  # fmt: skip
     """The arrays of a pool of several classes: class_pool.py and class_mixture.py say what they are.
 
-    `width` is the number of columns, `experts` that of experts; `tables` has arrays of the shapes
-    that the experts on centred columns have.
+    `width` is the number of columns, `room` that of classes, `experts` that of experts; `tables` has
+    arrays of the shapes that the experts on centred columns have, and a row of `weights` has `row` numbers.
     """
-    room = arrays["classes"].shape[-1] if arrays["classes"].ndim else 0
     known = arrays["class_weight"].size
     check_arrays(arrays, {"how": (len(ClassSetting),), "class_weight": (known,), "noise_rate": (1,)})
     _check_ranges("how", arrays["how"], _CLASS_HOW)
-    seen, kind = int(arrays["how"][ClassSetting.SEEN]), arrays["how"][ClassSetting.KIND]
-    learners = 0 if kind == class_pool.CENTRED else len(class_pool.RAW_PACES)
+    seen = int(arrays["how"][ClassSetting.SEEN])
     rows = len(arrays["weights"])  # those of all columns, or of the columns that occurred
     shapes: dict[str, tuple[int, ...]] = {
-        "weights": (rows, (learners + 1) * room),
-        "classes": (len(Class), room),
+        "weights": (rows, row),
+        "classes": (len(Class), -(-room // 4) * 4),
         "members": (len(Member), experts),
         "mixed": (experts,),
         "trust": (CALIBRATIONS,),
-        "heat": (len(Heat),),
+        "heat": (len(class_pool.FIRST_HEATS), len(Heat)),
         "totals": (len(Total),),
     }
-    if learners:
-        shapes["sums"] = (rows, RAW_SUMS + learners)
-    elif rows != width + 1 or arrays["sums"].shape != (rows, 0):
+    is_raw = arrays["how"][ClassSetting.KIND] != class_pool.CENTRED
+    if not is_raw and rows != width + 1:
         raise ModelFileError(f"array 'weights' has {rows} rows, not one for each of {width} columns and the constant")
     check_arrays(arrays, shapes | {name: like.shape for name, like in tables.items() if like.size})
     if room != max(1, seen) or seen > known or not (arrays["noise_rate"][0] == -1.0 or arrays["noise_rate"][0] >= 0.0):
@@ -218,17 +218,20 @@ def check_class_pool(arrays: Mapping[str, NDArray[Any]], width: int, experts: in
     _check_ranges("class_weight", arrays["class_weight"][None], {0: _CLASS_WEIGHT})
     _check_ranges("noise_rate", arrays["noise_rate"], {0: _Range(-1.0, _NOISE_RATE.high)})
     if seen:
-        _check_ranges("classes", arrays["classes"], _CLASSES)
-        numbers = arrays["classes"][Class.NUMBER]
+        classes = arrays["classes"][:, :seen]
+        _check_ranges("classes", classes, _CLASSES)
+        numbers = classes[Class.NUMBER]
         if numbers.max() >= known or np.unique(numbers).size != seen:
             raise ModelFileError(f"array 'classes' holds numbers that are not those of {seen} of {known} classes")
     for name, ranges in (("members", _MEMBERS), ("totals", _TOTALS)):
         _check_ranges(name, arrays[name], ranges)
-    _check_ranges("heat", arrays["heat"], {Heat.HEAT: _Range(1e-6, 1e6), Heat.SQUARES: _SIZE})
-    for name in ("mixed", "trust", "sums", "centred_sums", "crossed_sums"):
+    _check_ranges("heat", arrays["heat"].T, {Heat.HEAT: _Range(1e-6, 1e6), Heat.SQUARES: _SIZE})
+    for name in ("mixed", "trust", "centred_sums", "crossed_sums"):
         _check_ranges(
             name, arrays[name].reshape(1, -1), {0: _Range(_TINY, 1.0) if name in ("mixed", "trust") else _SIZE}
         )
+    if is_raw:
+        _check_ranges("weights", arrays["weights"].T, dict.fromkeys(range(RAW_SUMS), _SIZE))
     if arrays["spreads"].size:
         _check_ranges("spreads", arrays["spreads"], {1: _SIZE})
     totals = arrays["totals"]

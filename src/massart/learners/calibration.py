@@ -42,10 +42,17 @@ class ScoreCalibration:
         return tuple(self._arrays[name] for name in ("head", "logistic", "trust"))
 
     def learn(
-        self, scores: NDArray[np.float64], labels: NDArray[np.int8], weight: NDArray[np.float64] = NO_WEIGHT
+        self,
+        scores: NDArray[np.float64],
+        labels: NDArray[np.int8],
+        weight: NDArray[np.float64] = NO_WEIGHT,
+        every: int = 1,
     ) -> None:
-        """Learn scores with their labels, -1 or +1, in turn; scores are those of answers made before the labels."""
-        kernel.learn_calibration(scores, labels, weight, self._state())
+        """Learn scores with their labels, -1 or +1, in turn; scores are those of answers made before the labels.
+
+        `every` says that these are one of so many rows that came.
+        """
+        kernel.learn_calibration(scores, labels, weight, every, self._state())
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n, 2): the probabilities of -1 and +1 for each score; that of its sign is always above 1/2."""

@@ -20,6 +20,16 @@ from massart.kernels.learning.softmax import RAW_SUMS
 from massart.kernels.states import check_class_pool
 from massart.learners.base import Learner, check_columns
 from massart.learners.certificate import Certificate
+from massart.learners.class_arrays import (
+    BY_CLASS,
+    TABLES,
+    count_experts,
+    expert_names,
+    new_tables,
+    places_for,
+    weight_width,
+    with_room,
+)
 from massart.learners.class_certificate import ClassPoolState, certify_class_pool, lower_class_noise_rate
 from massart.learners.columns import ColumnMap, are_many
 from massart.learners.halfspace import is_proved, weighted_noise_rate
@@ -32,66 +42,8 @@ __all__ = ["MARGIN", "NOISE_RATE", "ClassPool"]
 # Bounds of the classes add up, so only a small noise rate says anything of several.
 NOISE_RATE, MARGIN = 0.05, 1 / 128
 _VOTINGS = {"sample": mixture.SAMPLE, "majority": mixture.MAJORITY}
-_RAW_NAMES = tuple(f"softmax, pace {pace:g}" for pace in kernel.RAW_PACES)
-_CENTRED_NAMES = (
-    *(f"softmax, centred, pace {pace:g}" for pace in kernel.CENTRED_PACES),
-    *(f"softmax, second order, ridge {ridge:g}" for ridge in kernel.NEWTON_RIDGES),
-    *(f"softmax, products, pace {pace:g}" for pace in kernel.CROSSED_PACES),
-    *(f"softmax, products, second order, ridge {ridge:g}" for ridge in kernel.SURFACE_RIDGES),
-)
-_SIMPLE_NAMES = ("frequencies", "recent labels", "one halfspace per class")
 _ENTRIES, _ROWS = 1 << 16, 1 << 10  # of a block of rows
-_LAST = ("centred", "newton", "crossed", "surfaces", "classes")  # arrays whose last dimension are classes
-_TABLES = ("centred", "centred_sums", "newton", "matrices", "crossed", "crossed_sums", "surfaces", "large")
 _NO_COLUMNS = read_only(np.empty(0, np.uint32))
-
-
-def _products(d: int) -> int:
-    """How many features d columns have together with the constant and their products by pairs."""
-    return 1 + d + d * (d + 1) // 2
-
-
-def _tables(d: int, room: int, kind: float) -> dict[str, NDArray[np.float64]]:
-    """The arrays of the experts on centred columns, all zeros; without any place if there are none."""
-    few, very_few = kind == kernel.CENTRED and d <= kernel.FEW, kind == kernel.CENTRED and d <= kernel.VERY_FEW
-    size, large = (d + 1 if kind == kernel.CENTRED else 1), (_products(d) if few else 1)
-    counts = (
-        len(kernel.CENTRED_PACES) if kind == kernel.CENTRED else 0,
-        len(kernel.NEWTON_RIDGES) if few else 0,
-        len(kernel.CROSSED_PACES) if few else 0,
-        len(kernel.SURFACE_RIDGES) if very_few else 0,
-    )
-    return {
-        "spreads": np.zeros((2, d if kind == kernel.CENTRED else 0)),
-        "centred": np.zeros((counts[0], size, room)),
-        "centred_sums": np.zeros((counts[0], size)),
-        "newton": np.zeros((counts[1], size, room)),
-        "matrices": np.zeros((counts[1], size, size)),
-        "crossed": np.zeros((counts[2], large, room)),
-        "crossed_sums": np.zeros((counts[2], large)),
-        "surfaces": np.zeros((counts[3], large, room)),
-        "large": np.zeros((counts[3], large, large)),
-    }
-
-
-def _experts(d: int, kind: float) -> int:
-    """How many there are."""
-    learners = len(kernel.RAW_PACES)
-    if kind == kernel.CENTRED:
-        parts = _tables(d, 0, kind)
-        learners = sum(len(parts[name]) for name in ("centred", "newton", "crossed", "surfaces"))
-    return learners + kernel.SIMPLE + 1
-
-
-def _with_room(array: NDArray[np.float64], before: int, room: int) -> NDArray[np.float64]:
-    """An array whose last dimension are `before` classes, once or several times, with room for more, or for fewer."""
-    if room == before:
-        return array
-    parts = array.reshape(*array.shape[:-1], array.shape[-1] // before, before)
-    more = np.zeros((*parts.shape[:-1], room))
-    both = min(before, room)
-    more[..., :both] = parts[..., :both]
-    return more.reshape(*array.shape[:-1], array.shape[-1] // before * room)
 
 
 def _looked_up(known: ColumnMap, block: Any, size: int) -> Any:
@@ -139,25 +91,23 @@ class ClassPool(Learner):
         self._arrays: dict[str, NDArray[np.float64]] = {
             "how": how,
             "totals": totals,
-            "classes": np.zeros((len(Class), max(1, weights.size))),
+            "classes": np.zeros((len(Class), places_for(max(1, weights.size)))),
         }
         self._n_features = d
-        self._decide(kind)
+        self._decide(kind, max(1, weights.size))
 
-    def _decide(self, kind: float) -> None:
+    def _decide(self, kind: float, room: int) -> None:
         """Have the experts of a kind: before the first row."""
-        d, room, own = self._n_features, self._room, self._arrays
+        d, own = self._n_features, self._arrays
         rows = (d if self._map is None else self._map.room_after(0, 1)) + 1
-        learners = 0 if kind == kernel.CENTRED else len(kernel.RAW_PACES)
-        experts = _experts(d, kind)
+        experts = count_experts(d, kind)
         members = np.zeros((len(mixture.Member), experts))
         members[[mixture.Member.SHARE, mixture.Member.VOICE]] = 1.0
-        own |= _tables(d, room, kind)
+        own |= new_tables(d, room, kind)
         own |= {
-            "weights": aligned(rows, (learners + 1) * room),
-            "sums": np.zeros((rows, RAW_SUMS + learners if learners else 0)),
+            "weights": aligned(rows, weight_width(room, kind)),
             "members": members,
-            "heat": np.array([kernel.FIRST_HEAT, 0.0]),
+            "heat": np.array([[first, 0.0] for first in kernel.FIRST_HEATS]),
             "mixed": np.full(experts, 1.0 / experts),
             "trust": np.full(class_mixture.CALIBRATIONS, 1.0 / class_mixture.CALIBRATIONS),
         }
@@ -165,8 +115,16 @@ class ClassPool(Learner):
         own["how"][Setting.KIND] = kind
 
     @property
+    def _kind(self) -> float:
+        return float(self._arrays["how"][Setting.KIND])
+
+    @property
     def _room(self) -> int:
-        return int(self._arrays["classes"].shape[1])
+        """How many classes there is room for."""
+        own = self._arrays
+        if self._kind == kernel.CENTRED:
+            return int(own["centred"].shape[1]) // kernel.PACES
+        return int(own["weights"].shape[1] - own["classes"].shape[1] - RAW_SUMS) // kernel.PACES
 
     @property
     def seen(self) -> int:
@@ -218,7 +176,7 @@ class ClassPool(Learner):
         room = self._room
         if needed > room:
             own, wanted = self._arrays, max(needed, 2 * room)
-            own |= {name: _with_room(own[name], room, wanted) for name in (*_LAST, "weights")}
+            own |= {name: with_room(name, own[name], room, wanted, self._kind) for name in BY_CLASS}
 
     @locked
     def learn_rows(
@@ -237,8 +195,8 @@ class ClassPool(Learner):
         if count == 0:
             return answers
         own = np.ascontiguousarray(weight[taken]) if weight.size else weight
-        if self._arrays["how"][Setting.KIND] == kernel.UNDECIDED:
-            self._decide(self._kind_for(rows, 0 if order is None else int(order[0])))
+        if self._kind == kernel.UNDECIDED:
+            self._decide(self._kind_for(rows, 0 if order is None else int(order[0])), self._room)
         if rows.csr is None:
             self._keep_all_columns()
         numbers = self._numbered(labels[taken])
@@ -264,7 +222,7 @@ class ClassPool(Learner):
         return kernel.CENTRED if 4 * np.count_nonzero(entries) >= self._n_features else kernel.RAW
 
     def _state(self) -> tuple[NDArray[np.float64], ...]:
-        names = ("weights", "sums", "spreads", *_TABLES, "classes", "members", "mixed", "trust", "heat", "totals")
+        names = ("weights", "spreads", *TABLES, "classes", "members", "mixed", "trust", "heat", "totals")
         return tuple(self._arrays[name] for name in names)
 
     def _parts(self, rows: Rows, order: Any, *, learning: bool) -> Iterator[tuple[Any, Any, slice]]:
@@ -278,8 +236,7 @@ class ClassPool(Learner):
             else:
                 for entries, own, part in self._map.parts(data, batch):
                     wanted = self._map.room_after(len(self._arrays["weights"]) - 1, self._map.room) + 1
-                    for name in ("weights", "sums"):
-                        self._arrays[name] = grown(self._arrays[name], wanted)
+                    self._arrays["weights"] = grown(self._arrays["weights"], wanted)
                     yield entries, own, slice(place.start + part.start, place.start + part.stop)
 
     def _blocks(self, rows: Rows, order: Any, *, learning: bool) -> Iterator[tuple[Any, slice]]:
@@ -306,16 +263,13 @@ class ClassPool(Learner):
     def _keep_all_columns(self) -> None:
         """From now on without a map: dense rows have all columns."""
         if self._map is not None:
-            weights, sums = self._per_column()
-            self._arrays |= {"weights": np.asarray(weights), "sums": np.asarray(sums)}
+            self._arrays["weights"] = np.asarray(self._weights())
             self._map = None
 
-    def _per_column(self) -> tuple[Any, Any]:
-        weights, sums = self._arrays["weights"], self._arrays["sums"]
-        if self._map is None:
-            return weights, sums
-        seen = self._map.seen(len(weights))
-        return self._map.rows_of(weights, seen), self._map.rows_of(sums, seen)
+    def _weights(self) -> Any:
+        """Those of all columns."""
+        weights = self._arrays["weights"]
+        return weights if self._map is None else self._map.rows_of(weights, self._map.seen(len(weights)))
 
     @locked
     def probabilities(self, rows: Rows) -> NDArray[np.float64]:
@@ -369,25 +323,23 @@ class ClassPool(Learner):
 
     def shares(self) -> dict[str, float]:
         """AdaHedge's weight of each expert, the largest first; they add up to 1."""
-        raw = self._arrays["how"][Setting.KIND] != kernel.CENTRED
         own = self._arrays["members"][mixture.Member.SHARE] / self._arrays["members"][mixture.Member.SHARE].sum()
-        names = [*(_RAW_NAMES if raw else _CENTRED_NAMES[: own.size - 3]), *_SIMPLE_NAMES]
+        names = expert_names(self._n_features, self._kind)
         return {name: float(share) for name, share in sorted(zip(names, own, strict=True), key=lambda pair: -pair[1])}
 
     @locked
     def arrays(self) -> dict[str, Any]:
         """All of its state; `from_arrays` restores it bit for bit."""
-        own, room, kept = self._arrays, self._room, max(1, self.seen)
-        weights, sums = self._per_column()
+        own, room, kept, kind = self._arrays, self._room, max(1, self.seen), self._kind
+        weights = self._weights()
+        parts = own | {name: with_room(name, own[name], room, kept, kind) for name in BY_CLASS if name != "weights"}
         if isinstance(weights, SparseRows):
-            values = _with_room(weights.values, room, kept)
+            values = with_room("weights", weights.values, room, kept, kind)
             origin = weights.origin if kept == room else None
             weights = SparseRows(weights.numbers, values, len(weights), weights.places, origin)
-            sums = SparseRows(sums.numbers, sums.values, len(sums), sums.places, origin)
         else:
-            weights = _with_room(weights, room, kept)
-        parts = own | {name: _with_room(own[name], room, kept) for name in _LAST}
-        parts |= {"weights": weights, "sums": sums, "class_weight": self._class_weight, "noise_rate": self._noise_rate}
+            weights = with_room("weights", weights, room, kept, kind)
+        parts |= {"weights": weights, "class_weight": self._class_weight, "noise_rate": self._noise_rate}
         found = {name: array for name, array in parts.items() if array.size}
         return found | {"seed": self._seed}
 
@@ -396,17 +348,16 @@ class ClassPool(Learner):
         """The pool whose `arrays()` these are."""
         weights, known = arrays["weights"], None
         d = len(weights) - 1
-        room = arrays["classes"].shape[1] if arrays["classes"].ndim == 2 else 1
-        kind = float(arrays["how"][Setting.KIND]) if arrays["how"].shape == (len(Setting),) else kernel.RAW
-        own = dict(arrays)
-        tables = _tables(d, room, kind)
+        own, kind, room = dict(arrays), kernel.RAW, 1
+        if arrays["how"].shape == (len(Setting),) and arrays["classes"].ndim == 2:
+            kind = float(arrays["how"][Setting.KIND])
+            room = int(min(max(1.0, arrays["how"][Setting.SEEN]), arrays["classes"].shape[1]))
+        tables = new_tables(d, room, kind)
         own |= {name: empty for name, empty in tables.items() if not empty.size}
-        own.setdefault("sums", np.zeros((len(weights), 0)))
-        if isinstance(weights, SparseRows) and isinstance(own["sums"], SparseRows) and are_many(d):
-            known, (own["weights"], own["sums"]) = ColumnMap.of(weights, own["sums"])
-        for name in ("weights", "sums"):
-            own[name] = np.asarray(own[name])
-        check_class_pool(own, d, _experts(d, kind), tables)
+        if isinstance(weights, SparseRows) and are_many(d):
+            known, (own["weights"],) = ColumnMap.of(weights)
+        own["weights"] = np.asarray(own["weights"])
+        check_class_pool(own, d, room, tables, weight_width(room, kind), count_experts(d, kind))
         pool = cls.__new__(cls)
         pool._set({name: own[name] for name in own if name != "seed"}, own["seed"], known, d)
         return pool

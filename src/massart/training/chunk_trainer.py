@@ -227,6 +227,7 @@ class ChunkTrainer:
         first = self.progress.learned
         numbers = np.arange(first, first + scores.size)
         chosen = np.flatnonzero((numbers < _ALL) | (numbers % _EVERY == 0))
+        numbers = numbers[chosen]
         if not chosen.size:
             return
         y, scores = np.ascontiguousarray(part.y[taken][chosen]), scores[chosen]
@@ -237,7 +238,7 @@ class ChunkTrainer:
             own = slice(start, start + _TOGETHER)
             negative, positive = self.calibration.probabilities(scores[own]).T
             counted.count_probabilities(np.where(y[own] > 0, positive, negative))
-            self.calibration.learn(scores[own], y[own], weight[own])
+            self.calibration.learn(scores[own], y[own], weight[own], every=1 if numbers[start] < _ALL else _EVERY)
 
     def _order(self, part: Chunk) -> _Order:
         """The rows that are learned; None: all of them."""

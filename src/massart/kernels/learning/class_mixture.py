@@ -13,6 +13,9 @@
 
 Theorem 22 of docs/theory.md is about the probabilities, Theorem 7 about the answers. A row of weight c counts in Bayes'
 rule as c over the heaviest row so far.
+
+P has a row for each class and a lane for each learner, in a multiple of LANES; what is behind the last learner has no
+weight. R has a row for each class and a lane for each power of each blend. Sums over lanes are those of `total`.
 """
 
 from math import sqrt
@@ -23,96 +26,110 @@ import numpy as np
 from massart.kernels.compiling import Floats, njit
 from massart.kernels.learning.elementary import coin, exp, log
 from massart.kernels.learning.mixture import SAMPLE, Member, Total
+from massart.kernels.learning.simd import (
+    LANES,
+    add_products,
+    four_of,
+    larger,
+    load,
+    load_four,
+    no_four,
+    no_sums,
+    spread,
+    spread_four,
+    store,
+    store_four,
+    total,
+    where_larger,
+    where_zero,
+)
 
-__all__ = ["BLENDS", "CALIBRATIONS", "NOISE_RATES", "POWERS", "choose", "highest_of", "learn_mixture", "mix"]
+__all__ = ["BLENDS", "CALIBRATIONS", "NOISE_RATES", "POWERS", "choose", "judge_answers", "learn_mixture", "mix"]
 
 BLENDS: Final = 2
-POWERS: Final = (0.5, 1.0, 1.5, 2.0, 3.0)
+POWERS: Final = (0.5, 1.0, 1.5, 2.5)
 NOISE_RATES: Final = (0.0, 0.05, 0.1, 0.2, 0.3, 0.45)
-CALIBRATIONS: Final = BLENDS * len(POWERS) * len(NOISE_RATES)
+CALIBRATIONS: Final = BLENDS * len(POWERS) * len(NOISE_RATES)  # one after the other those of each noise rate
 _LEAST: Final = 1e-100  # a probability below that counts as that
+_ZERO, _ONE, _FOUR, _LANES = np.uint64(0), np.uint64(1), np.uint64(4), np.uint64(LANES)
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def highest_of(P: Floats, e: int, k: int) -> int:
-    """The first class of those with the highest number in row e; -1 without classes."""
-    best = -1
-    for c in range(k):
-        if best < 0 or P[e, c] > P[e, best]:
-            best = c
-    return best
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _blend(P: Floats, M: Floats, mixed: Floats, k: np.uint64, B: Floats, answers: Floats) -> Any:
+    """Rows of B: the two blends, and what is highest in each; `answers` get the first most probable class of each."""
+    lanes, share, sums = np.uint64(P.shape[1]), np.uint64(Member.SHARE) * np.uint64(M.shape[1]), no_sums()
+    for e in range(_ZERO, lanes, _LANES):
+        sums = sums + load(M, share + e)
+    for e in range(_ZERO, lanes, _FOUR):  # P was stored in fours: as eights they could not be loaded for some time
+        best, found = load_four(P, e), no_four()
+        for c in range(_ONE, k):
+            own = load_four(P, c * lanes + e)
+            found = where_larger(own, best, spread_four(np.float64(c)), found)
+            best = larger(own, best)
+        store_four(answers, e, found)
+    whole = total(sums)
+    inverse = 1.0 / whole if whole > 0.0 else 0.0
+    first, second = _LEAST, _LEAST
+    for c in range(_ZERO, k):
+        bayes, hedge = no_four(), no_four()
+        for e in range(_ZERO, lanes, _FOUR):
+            own = load_four(P, c * lanes + e)
+            bayes = add_products(bayes, own, load_four(mixed, e))
+            hedge = add_products(hedge, own, load_four(M, share + e))
+        B[0, c], B[1, c] = total(bayes), total(hedge) * inverse
+        first, second = max(first, B[0, c]), max(second, B[1, c])
+    return first, second
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def _blend(P: Floats, weights: Floats, row: int, experts: int, k: int, B: Floats, b: int) -> None:
-    """Row b of B: the probabilities in P, weighed by a row of weights."""
-    total = 0.0
-    for e in range(experts):
-        total += weights[row, e]
-    for c in range(k):
-        B[b, c] = 0.0
-    for e in range(experts):
-        share = weights[row, e] / total if total > 0.0 else 1.0 / experts
-        if share > 0.0:
-            for c in range(k):
-                B[b, c] += share * P[e, c]
-
-
-@njit(cache=True, error_model="numpy", _nrt=False)
-def _powers(B: Floats, b: int, k: int, R: Floats) -> None:
-    """Rows of R, one for each power: a blend to that power, its sum 1."""
-    first, highest, n = b * len(POWERS), 0.0, len(POWERS)
-    for c in range(k):
-        highest = max(highest, B[b, c])
-    inverse = 1.0 / highest
-    for c in range(k):
-        p = max(_LEAST, B[b, c] * inverse)
-        root = sqrt(p)
-        R[first, c] = root
-        R[first + 1, c] = p
-        R[first + 2, c] = p * root
-        R[first + 3, c] = p * p
-        R[first + 4, c] = p * p * p
-    for s in range(first, first + n):
-        total = 0.0
-        for c in range(k):
-            total += R[s, c]
-        inverse = 1.0 / total
-        for c in range(k):
-            R[s, c] *= inverse
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _powers(p: float) -> Any:
+    root = sqrt(p)
+    return four_of(root, p, p * root, p * p * root)
 
 
 @njit(cache=True, error_model="numpy", _nrt=False)
 def mix(
-    P: Floats, M: Floats, mixed: Floats, trust: Floats, experts: int, k: int, R: Floats, B: Floats, p: Floats
-) -> None:
-    """p[0] becomes the probabilities of the k classes; rows of R those of the blends to each power, and B the blends.
+    P: Floats, M: Floats, mixed: Floats, trust: Floats, k: np.uint64, R: Floats, B: Floats, scales: Floats, p: Floats,
+    answers: Floats,
+) -> None:  # fmt: skip
+    """P becomes the probabilities of the k classes, R times `scales` those of the blends to each power.
 
-    `mixed` are Bayes' weights of the learners, `trust` those of the calibrations.
+    `mixed` are Bayes' weights of the learners, `trust` those of the calibrations; `answers` get the answer of each
+    learner. B is to work in.
     """
-    n, rates = len(POWERS), len(NOISE_RATES)
-    _blend(P, mixed, 0, experts, k, B, 0)
-    _blend(P, M, Member.SHARE, experts, k, B, 1)
-    for c in range(k):
-        p[0, c] = 0.0
-    even = 0.0
-    for b in range(BLENDS):
-        _powers(B, b, k, R)
-        for s in range(b * n, b * n + n):
-            whole = 0.0
-            for e in range(rates):
-                whole += trust[0, s * rates + e] * (1.0 - NOISE_RATES[e])
-                even += trust[0, s * rates + e] * NOISE_RATES[e]
-            for c in range(k):
-                p[0, c] += whole * R[s, c]
-    for c in range(k):
-        p[0, c] += even / k
+    highest = _blend(P, M, mixed, k, B, answers)
+    inverses = 1.0 / highest[0], 1.0 / highest[1]
+    bayes, hedge = no_four(), no_four()
+    for c in range(_ZERO, k):
+        own, other = _powers(max(_LEAST, B[0, c] * inverses[0])), _powers(max(_LEAST, B[1, c] * inverses[1]))
+        store_four(R, _LANES * c, own)
+        store_four(R, _LANES * c + _FOUR, other)
+        bayes, hedge = bayes + own, hedge + other
+    bayes, hedge = spread_four(1.0) / bayes, spread_four(1.0) / hedge
+    store_four(scales, _ZERO, bayes)
+    store_four(scales, _FOUR, hedge)
+    first, second, rest = no_four(), no_four(), no_four()
+    for e in range(len(NOISE_RATES)):
+        place = np.uint64(e) * _LANES
+        own, other = load_four(trust, place), load_four(trust, place + _FOUR)
+        first = add_products(first, own, spread_four(1.0 - NOISE_RATES[e]))
+        second = add_products(second, other, spread_four(1.0 - NOISE_RATES[e]))
+        rest = add_products(rest, own + other, spread_four(NOISE_RATES[e]))
+    bayes, hedge, even = first * bayes, second * hedge, total(rest) / np.float64(k)
+    for c in range(_ZERO, k):
+        own = bayes * load_four(R, _LANES * c)
+        p[c] = total(add_products(own, hedge, load_four(R, _LANES * c + _FOUR))) + even
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def choose(P: Floats, M: Floats, t: Floats, p: Floats, k: int, experts: int, voting: float, seed: np.uint64) -> Any:
-    """(the answer, the most probable class); row e of P has what expert e answers with."""
-    vote = highest_of(p, 0, k)
+@njit(cache=True, error_model="numpy", forceinline=True)
+def choose(
+    M: Floats, t: Floats, p: Floats, k: np.uint64, experts: int, voting: float, seed: np.uint64, answers: Floats
+) -> Any:
+    """(the answer, the most probable class); `answers` are those of the experts."""
+    vote = 0
+    for c in range(1, k):
+        if p[c] > p[vote]:
+            vote = c
     toss = coin(seed, t[Total.ROUNDS])
     if voting != SAMPLE or toss >= t[Total.CHANCE]:
         return vote, vote
@@ -120,37 +137,49 @@ def choose(P: Floats, M: Floats, t: Floats, p: Floats, k: int, experts: int, vot
     while e < experts - 1 and left >= M[Member.SHARE, e]:
         left -= M[Member.SHARE, e]
         e += 1
-    return highest_of(P, e, k), vote
+    return np.int64(answers[e]), vote
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def _bayes(weights: Floats, count: int, rounds: float) -> None:
-    """Weights that have been multiplied by probabilities: their sum is 1 again, and a part of it is shared."""
-    total = 0.0
-    for e in range(count):
-        total += weights[0, e]
+@njit(cache=True, error_model="numpy", forceinline=True)
+def judge_answers(answers: Floats, label: int, right: Floats) -> None:
+    """`right` becomes 1 for each answer that is the label, -1 for the others."""
+    for e in range(_ZERO, np.uint64(answers.size), _FOUR):
+        away = load_four(answers, e) - spread_four(np.float64(label))
+        store_four(right, e, where_zero(away, spread_four(1.0), spread_four(-1.0)))
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _bayes(weights: Floats, likelihoods: Floats, even: Floats, r: float, rounds: float) -> None:
+    """Weights are multiplied by likelihoods to the power r, their sum is 1 again, and a part is shared as `even`."""
+    if r != 1.0:
+        for e in range(weights.size):
+            likelihoods[e] = exp(r * log(max(_LEAST, likelihoods[e])))
+    sums = no_sums()
+    for e in range(_ZERO, np.uint64(weights.size), _LANES):
+        own = load(weights, e) * larger(load(likelihoods, e), spread(_LEAST))
+        store(weights, e, own)
+        sums = sums + own
     share = 1.0 / (rounds + 1.0)
-    kept, given = (1.0 - share) / total, share / count
-    for e in range(count):
-        weights[0, e] = kept * weights[0, e] + given
-
-
-@njit(cache=True, error_model="numpy", _nrt=False)
-def _power(p: float, r: float) -> float:
-    p = max(_LEAST, p)
-    return p if r == 1.0 else exp(r * log(p))
+    kept, given = spread((1.0 - share) / total(sums)), spread(share)
+    for e in range(_ZERO, np.uint64(weights.size), _LANES):
+        store(weights, e, add_products(load(weights, e) * kept, given, load(even, e)))
 
 
 @njit(cache=True, error_model="numpy", _nrt=False)
 def learn_mixture(
-    P: Floats, mixed: Floats, trust: Floats, experts: int, k: int, label: int, r: float, rounds: float, R: Floats
-) -> None:
-    """Bayes' rule for learners and calibrations, after so many rounds, this one included."""
-    for e in range(experts):
-        mixed[0, e] *= _power(P[e, label], r)
-    _bayes(mixed, experts, rounds)
-    rates = len(NOISE_RATES)
-    for s in range(BLENDS * len(POWERS)):
-        for e in range(rates):
-            trust[0, s * rates + e] *= _power((1.0 - NOISE_RATES[e]) * R[s, label] + NOISE_RATES[e] / k, r)
-    _bayes(trust, CALIBRATIONS, rounds)
+    P: Floats, mixed: Floats, trust: Floats, evens: tuple[Floats, Floats], k: np.uint64, label: np.uint64, r: float,
+    rounds: float, R: Floats, scales: Floats, likelihoods: tuple[Floats, Floats],
+) -> None:  # fmt: skip
+    """Bayes' rule for learners and calibrations, after so many rounds, this one included.
+
+    `evens` are equal weights for both, `likelihoods` to work in.
+    """
+    lanes = np.uint64(P.shape[1])
+    for e in range(_ZERO, lanes, _LANES):
+        store(likelihoods[0], e, load(P, label * lanes + e))
+    _bayes(mixed, likelihoods[0], evens[0], r, rounds)
+    own = load(R, label * _LANES) * load(scales, _ZERO)
+    for e in range(len(NOISE_RATES)):
+        place, kept, even = np.uint64(e) * _LANES, spread(1.0 - NOISE_RATES[e]), spread(NOISE_RATES[e] / np.float64(k))
+        store(likelihoods[1], place, add_products(even, own, kept))
+    _bayes(trust, likelihoods[1], evens[1], r, rounds)

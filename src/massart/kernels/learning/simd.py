@@ -214,7 +214,7 @@ def has_zeros(_: Any, a: Any) -> Any:
 
 @intrinsic
 def total(_: Any, sums: Any) -> Any:
-    """The sum of the lanes: ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7))."""
+    """The sum of the lanes: ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)); of four, (0 + 2) + (1 + 3)."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         vector = values[0]
@@ -227,7 +227,7 @@ def total(_: Any, sums: Any) -> Any:
             vector = builder.fadd(low, high)
         return builder.extract_element(vector, _INT(0))
 
-    return _FLOAT(_ROW), generate
+    return _FLOAT(sums), generate
 
 
 @intrinsic
