@@ -52,7 +52,7 @@ def test_settings_come_from_a_file_and_the_address_has_the_last_word(tmp_path):
 
 
 def test_a_setting_that_librdkafka_does_not_know_is_refused():
-    with pytest.raises(InvalidParameterError, match="no.such.setting"):
+    with pytest.raises(InvalidParameterError, match=r"no\.such\.setting"):
         data.read("kafka://127.0.0.1:1/rows?no.such.setting=1", features=3)
 
 
@@ -154,9 +154,17 @@ def test_reading_goes_on_from_every_position(broker, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "marks",
-    [(0,), (0, 0, 4, 0, 0), (0, 0, 4, 0, 5, 2, 9), (0, 9, 4, 0, 0, 2, 9), (0, 0, 0, 0, 0, 2, 9), (0, 0, 4, "0", 0, 2, 9),
-     (0, 0, 4, 0, 0, -2, 9), (0, 0, 4, 0, 0, 2**63, 9)],
-)  # fmt: skip
+    [
+        (0,),
+        (0, 0, 4, 0, 0),
+        (0, 0, 4, 0, 5, 2, 9),
+        (0, 9, 4, 0, 0, 2, 9),
+        (0, 0, 0, 0, 0, 2, 9),
+        (0, 0, 4, "0", 0, 2, 9),
+        (0, 0, 4, 0, 0, -2, 9),
+        (0, 0, 4, 0, 0, 2**63, 9),
+    ],
+)
 def test_marks_that_do_not_fit_together_are_refused(broker, tmp_path, marks):
     broker.ask("marks", records=["1 1:1", "-1 1:-1"])
     with pytest.raises(ModelFileError, match="do not fit together"):
@@ -180,7 +188,7 @@ def test_offsets_that_have_expired_are_an_error(broker, tmp_path):
     assert broker.ask("old", records=["1 1:1"] * 5) == 5
     for row in fill:
         broker.ask("old", records=["1 1:1 # " + row.tobytes().decode("latin-1")])
-    with pytest.raises(InvalidDataError, match=r"partition 0: reading was to go on at offset 2, but it has [1-9]\d* to 14"):
+    with pytest.raises(InvalidDataError, match=r"partition 0: .* go on at offset 2, but it has [1-9]\d* to 14 now"):
         chunks_of(broker.url("old"), Position(0, 10, 1, (0, 0, 1000, 0, 0, 2, 9)), features=40)
 
 

@@ -43,20 +43,22 @@ class Broker:
         return int(self.process.stdout.readline())
 
     def records(self, topic, group="reader"):
-        """(key, value) of all records, partition after partition."""
-        from confluent_kafka import Consumer, TopicPartition
+        """(key, value) of all records."""
+        from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-        settings = {"bootstrap.servers": self.address, "group.id": group, "log_level": 2}
+        settings = {"bootstrap.servers": self.address, "group.id": group, "log_level": 2, "enable.partition.eof": True}
         consumer, found = Consumer(settings), []
         try:
-            for partition in sorted(consumer.list_topics(topic, timeout=10).topics[topic].partitions):
-                low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)
-                consumer.assign([TopicPartition(topic, partition, low)])
-                while low < high:
-                    (message,) = consumer.consume(1, 10.0) or [None]
-                    if message.error() is None:  # the mock cluster has no markers of transactions to be passed over
+            places = sorted(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
+            consumer.assign([TopicPartition(topic, place, 0) for place in places])
+            left = len(places)
+            while left:
+                for message in consumer.consume(1000, 0.2):
+                    if message.error() is None:
                         found.append((message.key().decode(), message.value().decode()))
-                        low = message.offset() + 1
+                    else:
+                        assert message.error().code() == KafkaError._PARTITION_EOF
+                        left -= 1
         finally:
             consumer.close()
         return found

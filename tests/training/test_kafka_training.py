@@ -39,9 +39,11 @@ def test_the_model_is_that_of_the_file(broker, rows, tmp_path, options):
     assert not (tmp_path / "topic.massart.checkpoint").exists()
 
 
-def test_killed_at_20_random_moments_it_ends_with_the_same_bytes(broker, rows, tmp_path):
+def test_killed_at_20_random_moments_it_ends_with_the_same_bytes(broker, tmp_path):
     for partition, name in enumerate("abc"):
-        broker.ask("killed", partition, file=str(write_rows(tmp_path / name, 40_000 + 9_000 * partition, seed=partition)))
+        broker.ask(
+            "killed", partition, file=str(write_rows(tmp_path / name, 40_000 + 9_000 * partition, seed=partition))
+        )
     url = broker.url("killed", records=700)
     whole, parts = tmp_path / "whole.massart", tmp_path / "parts.massart"
     assert run(url, "-f", whole, *KNOWN, "--quiet").returncode == 0
@@ -91,7 +93,9 @@ def test_a_broker_that_cannot_be_reached(tmp_path):
     found = run("kafka://127.0.0.1:1,127.0.0.1:2/rows", "-f", tmp_path / "m")
     assert time.monotonic() - before < 10.0
     assert found.returncode == 2
-    assert "kafka:rows cannot be reached: no broker has answered within 6 s; tried 127.0.0.1:1,127.0.0.1:2" in found.stderr
+    assert (
+        "kafka:rows cannot be reached: no broker has answered within 6 s; tried 127.0.0.1:1,127.0.0.1:2" in found.stderr
+    )
     assert len(found.stderr.splitlines()) == 1
 
 
@@ -115,7 +119,7 @@ def test_a_broker_that_is_gone_for_a_while(broker, rows, tmp_path):
 
 
 def metrics_at(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics.json", timeout=10) as answer:  # noqa: S310
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics.json", timeout=10) as answer:
         return json.load(answer)
 
 
@@ -178,7 +182,7 @@ def test_metrics_at_a_port(broker, rows, tmp_path):
 
         wait_for(found, process)
         assert metrics_at(port)["lag"]["0"] == 0
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:  # noqa: S310
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
             assert "massart_rows_total 60000\n" in answer.read().decode()
         process.send_signal(signal.SIGTERM)
         process.stderr.read()

@@ -8,7 +8,6 @@ the last of them. A training that goes on from its checkpoint asks the group for
 and sends nothing of them. The checkpoint itself is a file and no part of any transaction.
 """
 
-import contextlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -23,6 +22,7 @@ __all__ = ["PredictionTopic"]
 _STEP: Final = 0.5  # seconds between two looks
 _PATIENCE: Final = 5.0  # seconds until waiting is reported
 _ANSWER: Final = 30.0  # seconds for an answer about a transaction
+_TRIES: Final = 3  # at a transaction that the brokers want to be aborted
 
 
 class PredictionTopic(KeptOutput):
@@ -51,6 +51,7 @@ class PredictionTopic(KeptOutput):
                 raise InvalidParameterError(
                     f"{self.name}: exactly once needs rows that come from a topic; leave delivery=exactly-once out"
                 )
+            own["transaction_timeout_ms"] = 300_000
             own["transactional_id"] = f"massart-{rows.topic}-{rows.group}-{self.address.topic}"
         self._producer = client.make("Producer", client.settings(**own))
         found = client.metadata(self._producer)
@@ -94,24 +95,29 @@ class PredictionTopic(KeptOutput):
 
     def _send_once(self, chunk: Chunk, lines: Sequence[int], texts: Sequence[str]) -> None:
         kafka, reached = self._client.kafka, dict(self._sent)
-        try:
-            self._producer.begin_transaction()
-            for line, text in zip(lines, texts, strict=True):
-                partition, offset, own = chunk.places.of(line) if chunk.places else (-1, 0, 0)
-                if (offset, own) <= reached.get(partition, (-1, 0)):
-                    continue
+        rows: list[tuple[str, str]] = []
+        for line, text in zip(lines, texts, strict=True):
+            partition, offset, own = chunk.places.of(line) if chunk.places else (-1, 0, 0)
+            if (offset, own) > reached.get(partition, (-1, 0)):
                 reached[partition] = offset, own
                 if text:
-                    self._produce(_key(partition, offset, own), text)
-            places = [
-                kafka.TopicPartition(self._rows_topic, number, offset + 1, metadata=str(line))
-                for number, (offset, line) in reached.items()
-            ]
-            self._commit(places)
-        except kafka.KafkaException as error:
-            with contextlib.suppress(kafka.KafkaException):
-                self._producer.abort_transaction(_ANSWER)
-            raise InvalidDataError(f"{self.name} could not be written: {self._client.words(error)}") from None
+                    rows.append((_key(partition, offset, own), text))
+        places = [
+            kafka.TopicPartition(self._rows_topic, number, offset + 1, metadata=str(line))
+            for number, (offset, line) in reached.items()
+        ]
+        for tries in reversed(range(_TRIES)):
+            try:
+                self._producer.begin_transaction()
+                for key, text in rows:
+                    self._produce(key, text)
+                self._commit(places)
+                break
+            except kafka.KafkaException as error:
+                if not (tries and error.args[0].txn_requires_abort()):
+                    raise InvalidDataError(f"{self.name} could not be written: {self._client.words(error)}") from None
+                self._failed = ""
+                self._patiently(self._producer.abort_transaction, _ANSWER)
         self._sent = reached
 
     def _commit(self, places: list[Any]) -> None:
@@ -143,7 +149,8 @@ class PredictionTopic(KeptOutput):
                 )
             except BufferError:
                 self._producer.poll(_STEP)
-                self._check()
+                if not self.tells_group:  # else the commit fails
+                    self._check()
                 said = self._waiting(begun, said=said)
             else:
                 return

@@ -19,6 +19,7 @@ __all__ = ["Address", "Client", "Records"]
 _CONNECT: Final = 6.0  # seconds within which a broker must answer at the start
 _POLL: Final = 0.2  # seconds after which a thread that waits looks whether it is still wanted
 _TOGETHER: Final = 5_000  # records that are asked for at once
+_BOOKS: Final = 0.5  # seconds between two looks at how much there is
 _PATIENCE: Final = 5.0  # seconds without a record that is known to be there until that is reported
 _BUFFERED: Final = 1 << 25  # bytes of records of all partitions together that wait for their turn
 _LEAST: Final = 1 << 20  # and of one partition
@@ -171,7 +172,9 @@ class Records:
         self._buffers: dict[int, _Buffer] = {}
         self._room = _BUFFERED
         self.closed = False
-        self._highs: dict[int, int] = {}  # when it was closed
+        self._highs: dict[int, int] = {}  # by partition, the offset after the last record
+        self._looked = 0.0  # when that was found out
+        self._to_commit: dict[int, int] = {}
         self._consumer = self._client.make(
             "Consumer",
             self._client.settings(
@@ -208,14 +211,8 @@ class Records:
         return int(found[0]), int(found[1])
 
     def high(self, partition: int) -> int | None:
-        """The offset after the last record, as far as it is known; never waits."""
-        if self.closed:
-            return self._highs.get(partition)
-        try:
-            found = self._consumer.get_watermark_offsets(self._place(partition), cached=True)
-        except (self._kafka.KafkaException, RuntimeError):
-            return None
-        return int(found[1]) if found and found[1] >= 0 else None
+        """The offset after the last record, as far as it is known; for any thread."""
+        return self._highs.get(partition)
 
     def begin(self, places: Mapping[int, int]) -> None:
         """Fetch from these offsets on."""
@@ -238,13 +235,14 @@ class Records:
         return found
 
     def arrived(self, wait: float) -> dict[int, int]:
-        """Up to which offsets the partitions were fetched, once there is something new, or it is stopped."""
+        """Up to which offsets the partitions were fetched so long after there was something new, or it is stopped."""
         with self._saying_so() as silent:
             while not self._stopped() and not any(own.offsets for own in self._buffers.values()):
                 self._poll()
                 if self._client.trouble:
                     silent()
-        self._poll(wait)
+        time.sleep(wait)
+        self._poll()
         return {partition: own.passed for partition, own in self._buffers.items()}
 
     def _wait_for(self, own: _Buffer, stop: int) -> None:
@@ -275,7 +273,7 @@ class Records:
 
     def _poll(self, wait: float = _POLL) -> None:
         """Fetch once."""
-        found = self._consumer.consume(_TOGETHER, wait)
+        found = self._consumer.consume(_TOGETHER, 0.0) or self._consumer.consume(1, wait)
         messages = [message for message in found if message.error() is None]
         alone = next(iter(self._buffers.values())) if len(self._buffers) == 1 else None
         if alone is not None:
@@ -290,6 +288,9 @@ class Records:
             for message in found:
                 if message.error() is not None:
                     self._heed(message)
+        if time.monotonic() - self._looked > _BOOKS:
+            self._looked = time.monotonic()
+            self._keep_books()
         # What comes too early must not fill the memory; what librdkafka has fetched of it is fetched again.
         full = [number for number, own in self._buffers.items() if own.size > self._room and not own.paused]
         if full and len(self._buffers) > 1:
@@ -342,11 +343,20 @@ class Records:
         )
 
     def commit(self, places: Mapping[int, int]) -> None:
-        """Tell the group where the checkpoint is, for tools that show it; it is never read back."""
-        if self.closed:
-            return
-        with suppress(self._kafka.KafkaException, RuntimeError):  # nothing depends on it
-            self._consumer.commit(offsets=[self._place(*place) for place in places.items()], asynchronous=True)
+        """Tell the group where the checkpoint is, for tools that show it; it is never read back. For any thread."""
+        self._to_commit = dict(places)
+
+    def _keep_books(self) -> None:
+        """What other threads have asked for: a consumer that waits for records in one thread may block another."""
+        for partition in self._buffers:
+            with suppress(self._kafka.KafkaException, RuntimeError):
+                found = self._consumer.get_watermark_offsets(self._place(partition), cached=True)
+                if found and found[1] >= 0:
+                    self._highs[partition] = int(found[1])
+        places, self._to_commit = self._to_commit, {}
+        if places:
+            with suppress(self._kafka.KafkaException, RuntimeError):  # nothing depends on it
+                self._consumer.commit(offsets=[self._place(*place) for place in places.items()], asynchronous=True)
 
     def _place(self, partition: int, offset: int = -1001) -> Any:
         return self._kafka.TopicPartition(self._address.topic, partition, offset)
@@ -354,7 +364,6 @@ class Records:
     def close(self) -> None:
         """Let go of the connections."""
         if not self.closed:
-            known = {partition: self.high(partition) for partition in self._buffers}
-            self._highs = {partition: high for partition, high in known.items() if high is not None}
+            self._keep_books()
             self.closed = True
             self._consumer.close()

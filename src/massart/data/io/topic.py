@@ -169,6 +169,8 @@ class TopicSource(Source):
     def lag(self, position: Position) -> dict[int, int]:
         """By partition, records that are there after a position, as far as it is known."""
         found: dict[int, int] = {}
+        if not position.marks:  # as at the end
+            position = position._replace(marks=self._located[1])
         for partition, offset in following_of(position).items():
             high = None if self._open is None else self._open.records.high(partition)
             if high is not None:
