@@ -117,6 +117,27 @@ def test_buffers_of_partitions_that_wait_are_bounded(broker, tmp_path, monkeypat
     assert found == order_of(Round((0, 1), (0, 0), (8000, 8000), 3000))
 
 
+def test_offsets_without_a_record_are_passed_over(broker):
+    """A transaction leaves one behind its records, and the last one is behind the last record."""
+    from confluent_kafka import Producer
+
+    settings = {"bootstrap.servers": broker.address, "transactional.id": "writer", "log_level": 2}
+    producer = Producer(settings)
+    producer.init_transactions(10.0)
+    for first in (0, 3):
+        producer.begin_transaction()
+        for row in range(first, first + 3):
+            producer.produce("gaps", f"{row} 1:1", partition=0)
+        producer.commit_transaction(10.0)
+    source = TopicSource(broker.url("gaps", records=2))
+    assert source.first_round().ends[0] == 8
+    with source.stream_from(Position()) as stream:
+        text = b""
+        while piece := stream.piece():
+            text += piece
+    assert [line.split()[0] for line in text.decode().splitlines()] == list("012345")
+
+
 def chunks_of(url, start=Position(), **schema):  # noqa: B008
     reader = Reader(find_sources(url), Schema(**schema))
     return list(reader.chunks(start))

@@ -187,6 +187,7 @@ class Records:
                 queued_max_messages_kbytes=16384,
                 fetch_wait_max_ms=100,
                 reconnect_backoff_max_ms=2000,
+                max_poll_interval_ms=86_400_000,
             ),
         )
         try:
