@@ -130,6 +130,15 @@ def rows_in(path):
     return json.loads(path.read_text())["rows"] if path.exists() else -1
 
 
+def committed(broker, group, topic):
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": group, "log_level": 2})
+    found = consumer.committed([TopicPartition(topic, partition) for partition in range(4)], timeout=10)
+    consumer.close()
+    return [place.offset for place in found]
+
+
 def test_following_until_a_signal_and_going_on(broker, tmp_path):
     first, second = (write_rows(tmp_path / f"{seed}.svm", 500, seed=seed) for seed in (1, 2))
     model, metrics = tmp_path / "m.massart", tmp_path / "metrics.json"
@@ -148,6 +157,11 @@ def test_following_until_a_signal_and_going_on(broker, tmp_path):
     progress = open_model(checkpoint).meta["progress"]
     assert progress["learned"] == 1000
     assert progress["position"][3][3:] == [0, 0, 500, 500, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 500, 500]
+    words = massart("inspect", checkpoint).stdout
+    assert "1,000 rows read, up to offset 500 of partition 0, offset 0 of partition 1, offset 0 of" in " ".join(
+        words.split()
+    )
+    assert committed(broker, "me", "follow") == [500, 0, 0, 500]
     broker.ask("follow", 1, file=str(first))
     metrics.unlink()
     with start(*options, "--resume") as process:

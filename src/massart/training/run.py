@@ -172,6 +172,7 @@ class Training:
                 self._sink.abandon()
             raise
         finally:
+            self.reader.sources[0].stop()
             self.release()
         return self._summary(begun)
 
@@ -223,7 +224,6 @@ class Training:
         chunks = reader.chunks(self.progress.position)
         if any(source.is_pipe for source in reader.sources):
             yield from ahead(chunks, lambda: self._stopped() is not None)
-            reader.sources[0].stop()
             return
         with contextlib.closing(chunks):
             while self._stopped() is None and (chunk := next(chunks, None)) is not None:

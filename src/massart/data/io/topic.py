@@ -7,6 +7,7 @@ with a line of the names of the columns, which the address has.
 
 import io
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -25,6 +26,7 @@ from massart.kernels.parsing.row_errors import LONGEST_LINE
 
 __all__ = ["TopicSource"]
 
+_PARTING, _MOMENT = 2.0, 0.02  # seconds for a stream to be closed, and between two looks whether it is
 _GATHER: Final = 0.1  # seconds in which a round of `follow` collects records
 _HEAD: Final = 1 << 20  # bytes that are looked at, at least
 _SHOWN: Final = 64  # bytes of a record that is not what it should be
@@ -116,8 +118,11 @@ class TopicSource(Source):
         return None
 
     def stop(self) -> None:
-        """End what waits for records."""
+        """End what waits for records, and let it tell the group of the last checkpoint."""
         self._stopped.set()
+        end = time.monotonic() + _PARTING
+        while self._open is not None and not self._open.closed and time.monotonic() < end:
+            time.sleep(_MOMENT)
 
     def is_stopped(self) -> bool:
         """Whether nothing is wanted any more."""
