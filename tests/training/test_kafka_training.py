@@ -4,6 +4,7 @@ import json
 import random
 import re
 import signal
+import socket
 import string
 import time
 import urllib.request
@@ -208,7 +209,8 @@ def test_following_gives_the_model_of_the_rows_so_far(broker, rows, tmp_path):
 
 
 def test_metrics_at_a_port(broker, rows, tmp_path):
-    port = random.Random(time.time_ns()).randrange(20_000, 60_000)  # noqa: S311
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     with start(broker.url("rows"), "--follow", "-f", tmp_path / "m", *KNOWN, "--metrics", f":{port}") as process:
 
         def found():
