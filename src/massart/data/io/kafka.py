@@ -1,6 +1,6 @@
 """Kafka by confluent-kafka: addresses, clients, and the records of a topic, partition by partition.
 
-No other module imports confluent_kafka. In which order records become rows is in `massart.data.io.topic`.
+No other module imports confluent_kafka. In which order records become rows is in `massart.data.io.turns`.
 """
 
 import time
