@@ -208,7 +208,7 @@ def test_offsets_that_have_expired_are_an_error(broker, tmp_path):
     fill = rng.integers(32, 127, size=(9, 1_000_000), dtype=np.uint8)
     assert broker.ask("old", records=["1 1:1"] * 5) == 5
     for row in fill:
-        broker.ask("old", records=["1 1:1 # " + row.tobytes().decode("latin-1")])
+        broker.ask("old", expires=True, records=["1 1:1 # " + row.tobytes().decode("latin-1")])
     with pytest.raises(InvalidDataError, match=r"partition 0: .* go on at offset 2, but it has [1-9]\d* to 14 now"):
         chunks_of(broker.url("old"), Position(0, 10, 1, (0, 0, 1000, 0, 0, 2, 9)), features=40)
 

@@ -1,8 +1,8 @@
 """A mock cluster of librdkafka in a process of its own: prints its address, then obeys lines of JSON on its input.
 
 {"topic": ..., "partition": ..., "file": ..., "together": 1} produces the lines of a file, so many in each record, and
-answers with the offset after the last one. {"records": [...]} produces texts as they are. The process ends when its
-input does.
+answers with the first offset that is kept and the one after the last. {"records": [...]} produces texts as they are. The
+process ends when its input does.
 """
 
 import json
@@ -19,7 +19,7 @@ SETTINGS = {
     "message.max.bytes": 8_000_000,
     "batch.num.messages": 100_000,
     "queue.buffering.max.messages": 1_000_000,
-    "linger.ms": 20,
+    "linger.ms": 1000,  # large batches, which compress: 5 MB of a partition are kept
     "log_level": 2,
 }
 
@@ -50,7 +50,7 @@ def main():
                 else:
                     break
         producer.flush()
-        print(consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1], flush=True)
+        print(*consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10), flush=True)
 
 
 if __name__ == "__main__":

@@ -36,11 +36,13 @@ class Broker:
         given = "&".join(f"{name.replace('_', '.')}={quote(str(value))}" for name, value in options.items())
         return f"kafka://{self.address}/{topic}{f'?{given}' if given else ''}"
 
-    def ask(self, topic, partition=0, **asked):
-        """Produce; the offset after the last record."""
+    def ask(self, topic, partition=0, *, expires=False, **asked):
+        """Produce; the offset after the last record. Nothing is lost, unless it `expires`."""
         self.process.stdin.write(json.dumps({"topic": topic, "partition": partition, **asked}) + "\n")
         self.process.stdin.flush()
-        return int(self.process.stdout.readline())
+        low, high = map(int, self.process.stdout.readline().split())
+        assert low == 0 or expires
+        return high
 
     def records(self, topic, group="reader"):
         """(key, value) of all records."""

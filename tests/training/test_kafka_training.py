@@ -189,7 +189,7 @@ def test_going_on_reads_as_before_though_the_first_records_are_gone(broker, tmp_
         process.send_signal(signal.SIGTERM)
         process.stderr.read()
     while TopicSource(broker.url("gone")).first_round().begins[0] == 0:
-        broker.ask("gone", records=[comment(900_000)])
+        broker.ask("gone", expires=True, records=[comment(900_000)])
     assert TopicSource(broker.url("gone")).first_round().begins[0] == 200
     found = run(broker.url("gone"), "-f", model, *KNOWN, "--resume")
     assert found.returncode == 0, found.stderr
