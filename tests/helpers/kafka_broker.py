@@ -1,8 +1,8 @@
 """A mock cluster of librdkafka in a process of its own: prints its address, then obeys lines of JSON on its input.
 
 {"topic": ..., "partition": ..., "file": ..., "together": 1} produces the lines of a file, so many in each record, and
-answers with the first offset that is kept and the one after the last. {"records": [...]} produces texts as they are. The
-process ends when its input does.
+answers with the first offset that is kept and the one after the last. {"records": [...]} produces texts as they are.
+The process ends when its input does.
 """
 
 import json
