@@ -1,7 +1,7 @@
 """Errors of `MassartClassifier()` on ordinary streams and in hostile worlds, next to the learners of other packages.
 
 Every row is predicted before it is learned; the error is the share of wrong predictions against the labels as they
-come, false ones included. Everybody is at the defaults and told nothing. Streams come in random order, several times,
+come, false ones included. Everybody is at the defaults. Streams come in random order, several times,
 and in the order in which they were published. Streams whose target moves come once, in their order, and there our
 learner also runs with a `horizon`, at several values. Streams of more than two classes follow (accuracy_classes.py).
 

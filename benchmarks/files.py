@@ -2,9 +2,10 @@
 
     python benchmarks/files.py --json results/files.json
 
-Text of 1 GB and less, CSV, Parquet, peak memory, and the wait for the first line of progress. All files are generated
-from a seed; a round starts every contender once, and a ratio is formed within a round before the median is taken. By
-the clock, alone on the machine, with one thread for BLAS and OpenMP; the threads that read files are as many as ever.
+Text of 1 GB and less, CSV, Parquet, Kafka, peak memory, and the wait for the first line of progress. All files are
+generated from a seed; a round starts every contender once, and a ratio is formed within a round before the median is
+taken. By the clock, alone on the machine, with one thread for BLAS and OpenMP; the threads that read files are as many
+as ever.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 from file_csv import csv_section
+from file_kafka import kafka_section
 from file_memory import memory_section
 from file_parquet import parquet_section
 from file_processes import FailedError, share_bytecode
@@ -72,6 +74,7 @@ SECTIONS: dict[str, Callable[[Run, Path, Tick], Section]] = {
     "vw-22": lambda run, folder, tick: vw_section(run, folder, tick, bits=22),
     "csv": lambda run, folder, tick: csv_section(run.megabytes, folder, run.rounds, tick),
     "parquet": lambda run, folder, tick: parquet_section(run.megabytes, folder, run.rounds, tick),
+    "kafka": lambda run, folder, tick: kafka_section(run.megabytes, folder, run.rounds, tick),
     "memory": lambda run, folder, tick: memory_section(run.named, run.megabytes, folder, run.rounds, tick),
     "progress": lambda run, folder, tick: progress_section(run.named, min(10, run.megabytes), folder, run.rounds, tick),
 }

@@ -11,6 +11,8 @@ from typer import testing
 collect_ignore = ["helpers/without_numba"]  # to import it is to do without Numba
 if find_spec("pyspark") is None:
     collect_ignore.append("scale/test_spark.py")  # `make test-spark` brings it
+if find_spec("confluent_kafka") is None:  # a platform without wheels of librdkafka, whose mock cluster they need
+    collect_ignore += ["data/test_kafka.py", "training/test_kafka_training.py", "helpers/kafka_broker.py"]
 
 # Commands that run in this process: Typer would make all of them anew for each, which takes longer than most of them.
 testing._get_command = cache(testing._get_command)

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import processes
 import pytest
+from stopping import finished_or_killed
 
 from massart import load
 
@@ -177,29 +178,6 @@ def test_stopped_before_the_first_row(tmp_path):
     assert process.returncode == 130
     assert words == "massart train: stopped before anything was learned\n"
     assert list(tmp_path.iterdir()) == []
-
-
-def finished_or_killed(process, checkpoint, rng):
-    """Kill the process at a random moment: while it starts, or some time after its next or second next checkpoint."""
-    news = rng.choice([0, 1, 1, 2])
-    moment = time.monotonic() + (rng.uniform(0.0, 1.0) if news == 0 else 60.0)
-
-    def version():
-        try:
-            return checkpoint.stat().st_ino, checkpoint.stat().st_mtime_ns
-        except OSError:
-            return None
-
-    last = version()
-    while process.poll() is None and news >= 0 and time.monotonic() < moment:
-        if (now := version()) != last:
-            last, news = now, news - 1
-            if news <= 0:
-                time.sleep(rng.uniform(0.0, 0.02))
-                break
-        time.sleep(0.001)
-    process.kill()
-    return process.wait(60) != -signal.SIGKILL
 
 
 def test_killed_at_20_random_moments_it_ends_with_the_same_bytes(tmp_path):

@@ -91,4 +91,4 @@ def test_labels_that_are_no_numbers_are_refused_in_text_of_numbers(written):
 
 
 def test_a_position_is_where_it_says():
-    assert Position() == (0, 0, 0)
+    assert Position() == (0, 0, 0, ())

@@ -17,7 +17,8 @@ class FakeReader:
         self.weight = np.empty(0) if weight is None else np.asarray(weight, float)
         self.size, self.dense, self.flaws, self.tags = size, dense, flaws, tags
         self.schema = schema or Schema("svmlight", features=self.X.shape[1] if dense else None)
-        self.sources = (SimpleNamespace(name="rows.svm", size=len(self.y), is_pipe=pipe, path=Path(__file__)),)
+        about = {"is_pipe": pipe, "is_resumable": not pipe, "stop": lambda: None, "commit": lambda position: None}
+        self.sources = (SimpleNamespace(name="rows.svm", size=len(self.y), path=Path(__file__), **about),)
         self.opened = []
 
     def label_files(self):

@@ -35,7 +35,7 @@ _FLAGS: Mapping[str, str] = {  # of the parameters that messages name, where the
         name: f"--{name.replace('_', '-')}"
         for name in (
             *("label", "labels", "weight", "ignore", "categorical", "decimal", "format", "features", "names"),
-            *("strict", "passes", "resume", "strict_resume", "max_weight", "reward_range"),
+            *("strict", "passes", "follow", "resume", "strict_resume", "max_weight", "reward_range"),
         )
     },
 }

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.data.feature_names import column_names, find_names
+from massart.data.io.turns import BEFORE, FIELDS
 from massart.errors import InvalidParameterError, counted
 from massart.kernels.learning import ranking as kernel
 from massart.learners.certificate import group_lines, noise_rate_words
@@ -21,7 +22,7 @@ __all__ = ["fact_lines", "feature_heads", "feature_rows", "inspect_model", "show
 _EXPERTS: Final = 5  # of a pool that are named
 _DECIDERS: Final = ("bandit", "ranker")
 _LONGEST, _LONGEST_PATH = 60, 240  # characters of a name
-_FILES, _COLUMNS = 4, 8  # that are named
+_FILES, _COLUMNS, _PARTITIONS = 4, 8, 8  # that are named
 _HEADS: Final = {"weight": "weight", "effect": "weight x deviation"}
 
 Fact = tuple[str, str]
@@ -207,13 +208,18 @@ def _what(found: Mapping[str, Any]) -> str:
 
 
 def _progress(progress: Mapping[str, Any]) -> str:
-    source, _, line = progress["position"]
+    source, _, line = progress["position"][:3]
+    place = f"line {line:,} of file {source + 1}"
+    if marks := progress["position"][3:]:
+        pairs = list(zip(marks[0][BEFORE::FIELDS], marks[0][BEFORE + 2 :: FIELDS], strict=False))
+        place = ", ".join(f"offset {offset:,} of partition {partition}" for partition, offset in pairs[:_PARTITIONS])
+        place += f" and {len(pairs) - _PARTITIONS:,} more" if len(pairs) > _PARTITIONS else ""
     phase = "measuring the rows kept apart" if progress["phase"] == "measure" else "learning"
     if progress["phase"] == "finish":
         return "a checkpoint: all is learned, the model was about to be written; go on with --resume"
     return (
-        f"a checkpoint: {phase} in pass {progress['passed']}, {progress['read']:,} rows read, up to line {line:,} of "
-        f"file {source + 1}; go on with --resume"
+        f"a checkpoint: {phase} in pass {progress['passed']}, {progress['read']:,} rows read, up to {place}; "
+        "go on with --resume"
     )
 
 

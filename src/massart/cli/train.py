@@ -29,7 +29,7 @@ def train(
         list[str] | None,
         Argument(
             help="Files, folders, patterns, or - for standard input, which is also taken when nothing is named and "
-            "rows are piped in. Plain, gzip, zstd or bz2.",
+            "rows are piped in. Plain, gzip, zstd or bz2. Or a topic: kafka://host:9092/topic.",
             show_default=False,
         ),
     ] = None,
@@ -89,7 +89,8 @@ def train(
             "--predictions",
             "-p",
             metavar="OUT",
-            help="Write the answer given to each row before it was learned; - for standard output.",
+            help="Write the answer given to each row before it was learned; - for standard output, or a topic of "
+            "Kafka.",
         ),
     ] = None,
     scores: Annotated[bool, Option("--scores", help="Write scores instead of labels as predictions.")] = False,
@@ -113,6 +114,16 @@ def train(
         Option(help="inverse-margin or paper, if noise rate and margin are given.", show_default=False),
     ] = None,
     seed: Annotated[int | None, Option(help="Random seed.  \\[default: 0]", show_default=False)] = None,
+    follow: Annotated[
+        bool, Option("--follow", help="Go on waiting for new records of a topic, until stopped by a signal.")
+    ] = False,
+    metrics: Annotated[
+        str | None,
+        Option(
+            metavar="FILE|:PORT",
+            help="Keep rows, error and lag in a file (.json, or Prometheus text), or at a port of this machine.",
+        ),
+    ] = None,
     strict: Annotated[bool, Option("--strict", help="Stop at the first malformed row.")] = False,
     threads: Annotated[int | None, Option(min=1, help="That read and parse.  \\[default: all cores]")] = None,
     progress: Annotated[
@@ -174,6 +185,8 @@ def train(
             strict_resume=strict_resume,
             predictions=predictions,
             scores=scores,
+            follow=follow,
+            metrics=metrics,
             threads=threads or _cores(),
             progress=progress,
             json=json,
@@ -199,6 +212,8 @@ class _Plan(NamedTuple):
     strict_resume: bool
     predictions: str | None
     scores: bool
+    follow: bool
+    metrics: str | None
     threads: int
     progress: str | None
     json: bool
@@ -242,7 +257,6 @@ def _run(plan: _Plan, stop: Stop) -> int:
 
     out, err = Outlet(sys.stdout), Outlet(sys.stderr, careless=True)
     callbacks, live = _callbacks(plan, err)
-    output = None if plan.predictions is None else out if plan.predictions == "-" else Path(plan.predictions)
     training = open_training(
         plan.data,
         plan.settings(),
@@ -250,8 +264,9 @@ def _run(plan: _Plan, stop: Stop) -> int:
         model=plan.model,
         initial=plan.initial,
         resume=plan.resume,
-        predictions=output,
+        predictions=_output(plan.predictions, out),
         as_scores=plan.scores,
+        follow=plan.follow,
         workers=plan.threads,
         callbacks=callbacks,
         stopped=stop,
@@ -262,7 +277,7 @@ def _run(plan: _Plan, stop: Stop) -> int:
                 err.say(f"{_NAME}: {plan.model} is complete, there is nothing to go on with")
             return 0
         stop.patient = True
-        with live:
+        with live, _metrics(plan, training):
             summary = training.run()
     finally:
         training.release()
@@ -275,7 +290,15 @@ def _run_on_cluster(plan: _Plan, stop: Stop) -> int:
     from massart.cli.progress import Messages
     from massart.scale.training import train_shards
 
-    plan.cluster.refuse(resume=plan.resume, strict_resume=plan.strict_resume, predictions=plan.predictions)
+    plan.cluster.refuse(
+        resume=plan.resume,
+        strict_resume=plan.strict_resume,
+        predictions=plan.predictions,
+        follow=plan.follow,
+        metrics=plan.metrics,
+    )
+    if any(name.startswith("kafka://") for name in plan.data):
+        raise InvalidParameterError("a topic is learned by one process, in the order of its records: leave workers out")
     out, err = Outlet(sys.stdout), Outlet(sys.stderr, careless=True)
     own: dict[str, Any] = {} if plan.quiet else {"callbacks": Messages(err, _NAME)}
     with plan.cluster.engine() as engine:
@@ -292,6 +315,25 @@ def _run_on_cluster(plan: _Plan, stop: Stop) -> int:
         )
     _tell(plan, summary, out, err, can_go_on=False)
     return 0
+
+
+def _output(given: str | None, out: Outlet) -> Any:
+    """Where predictions go."""
+    if given is None or given == "-":
+        return given and out
+    if not given.startswith("kafka://"):
+        return Path(given)
+    from massart.training.prediction_topic import PredictionTopic
+
+    return PredictionTopic(given)
+
+
+def _metrics(plan: _Plan, training: Any) -> Any:
+    if plan.metrics is None:
+        return nullcontext()
+    from massart.training.metrics import Metrics
+
+    return Metrics(plan.metrics, training)
 
 
 def _callbacks(plan: _Plan, err: Outlet) -> tuple[Any, Any]:

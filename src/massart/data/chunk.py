@@ -16,7 +16,7 @@ from massart.kernels.parsing.hashing import cross_rows
 from massart.kernels.parsing.row_errors import LARGEST
 from massart.values import Value
 
-__all__ = ["Chunk", "Position", "RowError", "check_crossings", "crossed", "crossed_whole"]
+__all__ = ["Chunk", "Places", "Position", "RowError", "check_crossings", "crossed", "crossed_whole"]
 
 _NO_SPACES = np.empty(0, np.uint8)
 _NO_GROUPS = np.empty((0, 0), object)
@@ -34,6 +34,19 @@ class Position(NamedTuple):
     source: int = 0  # number of the file
     offset: int = 0
     line: int = 0
+    marks: tuple[int, ...] = ()  # of a topic: whose turn it is, and offsets of its partitions (`massart.data.io.topic`)
+
+
+class Places:
+    """Which record of a topic each line of a chunk is of."""
+
+    def of(self, line: int) -> tuple[int, int, int]:
+        """Partition, offset, and the line of the record, from 1."""
+        raise NotImplementedError
+
+    def words(self, line: int) -> str:
+        """For messages."""
+        raise NotImplementedError
 
 
 class Chunk(Value):
@@ -55,9 +68,14 @@ class Chunk(Value):
     source: str = "input"  # the file's name, for messages
     groups: NDArray[Any] = _NO_GROUPS  # (n, columns of groups) what they hold, None where it is missing; or empty
     labels: NDArray[Any] = _NO_LABELS  # of more than two classes: (n,) numbers or texts; NaN or None without a label
+    places: Places | None = None  # which records the lines are of, where they come from a topic
 
     def __len__(self) -> int:
         return int(self.y.size)
+
+    def error(self, line: int, message: str, label: str | None = None) -> RowError:
+        """What is wrong with a whole row of it."""
+        return RowError(self.source, line, 0, message, label, self.places.words(line) if self.places else "")
 
     @property
     def is_sparse(self) -> bool:
@@ -118,7 +136,7 @@ def crossed(chunk: Chunk) -> Iterator[Chunk]:
         else:
             words = f"has more than {_LARGEST:,} features" if not too_large else f"has a value above {LARGEST:g}"
             line = int(chunk.lines[first])
-            errors.append(RowError(chunk.source, line, 0, f"crossed, the row {words}; cross fewer namespaces"))
+            errors.append(chunk.error(line, f"crossed, the row {words}; cross fewer namespaces"))
             done = 1
         first += done
         if buffer[0].size > _BUFFER:

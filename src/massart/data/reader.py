@@ -71,6 +71,8 @@ class Reader:
         if labelled:
             refuse_decisions(first)
         chosen = schema if schema.format != "auto" else schema.replace(format=detect_format(first))
+        for source in self.sources:
+            source.prepare(chosen.format)
         self._format = find_format(chosen.format)(workers, labelled, tags)
         if chosen.columns is None and (chosen.numbers or chosen.decimal) and chosen.format != "csv":
             raise InvalidParameterError(
@@ -89,7 +91,8 @@ class Reader:
         for number in range(start.source, len(self.sources)):
             self._current = number
             begin = start if number == start.source else Position(number)
-            for chunk in self._format.chunks(self.sources[number], self.schema, begin):
+            source = self.sources[number]
+            for chunk in map(source.placed, self._format.chunks(source, self.schema, begin)):
                 if self._strict and chunk.errors:
                     raise InvalidDataError(str(chunk.errors[0]))
                 parts = self._crossed(chunk, begin) if self._cross and chunk.crossings else (chunk,)

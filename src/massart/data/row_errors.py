@@ -63,10 +63,11 @@ class RowError(NamedTuple):
     column: int | str  # byte of the line from 1, or the name of a field; 0 for the whole line
     message: str
     label: str | None = None  # that is neither of the two, where the row was left out for it
+    place: str = ""  # of a topic: the record, which messages name instead of the line
 
     def __str__(self) -> str:
-        place = f", column {self.column}" if self.column != 0 else ""
-        return f"{self.source}, line {self.line}{place}: {self.message}"
+        column = f", column {self.column}" if self.column != 0 else ""
+        return f"{self.place or f'{self.source}, line {self.line}'}{column}: {self.message}"
 
 
 class TooLarge(Exception):  # noqa: N818 - `arrow_files` makes an error of it, which knows the name

@@ -196,7 +196,7 @@ def _pool_changes(base: Packed, change: Packed) -> Any:
         "trend": rounds * t[Total.TREND],
         "roots": sqrt(t[Total.WEIGHT]) - sqrt(old[Total.WEIGHT]),
     }
-    sums |= {name: now[name] - then[name] for name in _RECENT if name in now}
+    sums |= {f"array {name}": now[name] - then[name] for name in _RECENT if name in now}
     if "full" in now:
         sums |= few_changes(then, now)
     return sums, {"totals": t, "columns": now["columns"]}
@@ -236,7 +236,7 @@ def _mixed_pool(base: Packed, sums: Sums) -> Any:
     _set_prod(t, _lead(old["totals"]) + extra["lead"], old["totals"], extra["split"])
     gap = _gap(old) + max(0.0, extra["gap"])
     small = old | {"columns": columns, "totals": t, "members": members, "gap": np.array(gap)}
-    small |= {name: old[name] + extra[name] / sums.learners for name in _RECENT if name in old}
+    small |= {name: old[name] + extra[f"array {name}"] / sums.learners for name in _RECENT if name in old}
     if "full" in old:
         small |= mixed_few(old, extra, sums.learners, t)
     return {"weights": weights, "variances": variances}, small

@@ -101,7 +101,7 @@ _PROGRESS = {
     **dict.fromkeys(("weight", "wrong", "weight_positive"), lambda value: _number(value) and value >= 0),
     **dict.fromkeys(("row_errors", "unknown_labels"), _COUNTS),
     "phase": lambda value: value in ("learn", "measure", "finish"),
-    "position": _row_of(_whole, _whole, _whole),
+    "position": _any_of(_row_of(_whole, _whole, _whole), _row_of(_whole, _whole, _whole, _list_of(_whole))),
     "output": _text,
     "holdout": _PAIRS,
     "measured": _row_of(_whole, _whole),

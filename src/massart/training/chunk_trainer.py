@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.data.chunk import Chunk, RowError, crossed
+from massart.data.chunk import Chunk, crossed
 from massart.data.formats.labels import ClassNumbers, as_text
 from massart.data.row_errors import label_error
 from massart.errors import InvalidDataError
@@ -171,7 +171,7 @@ class ChunkTrainer:
         if self.progress.passed == 1:
             for row in np.flatnonzero(unknown).tolist():
                 text = as_text(part.labels[row])[:_SHOWN]
-                error = RowError(part.source, int(part.lines[row]), 0, label_error(repr(text), tuple(self.names)), text)
+                error = part.error(int(part.lines[row]), label_error(repr(text), tuple(self.names)), text)
                 for one in row_errors(part.replace(errors=(error,)), strict=self.settings.strict):
                     self.progress.count_error(one)
                     self._callbacks.row_error(one)

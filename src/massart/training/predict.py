@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -29,7 +29,7 @@ from massart.training.resume import TrainedModel, open_trained
 from massart.training.scoring import Scorer
 from massart.values import Record
 
-__all__ = ["Predicted", "PredictionFile", "PredictionLines", "Sink", "predict_file"]
+__all__ = ["KeptOutput", "Predicted", "PredictionFile", "PredictionLines", "Sink", "predict_file"]
 
 
 class Sink(Protocol):
@@ -222,11 +222,17 @@ class PredictionLines:
 
     def text(self, names: Sequence[str]) -> bytes:
         """One line per row, an empty one for each row with an error; `names` are those of the classes."""
+        return "\n".join([*self.rows(names)[1], ""]).encode(errors="surrogatepass")
+
+    def rows(self, names: Sequence[str]) -> tuple[list[int], list[str]]:
+        """The lines of the rows in the input, and what `text` has for each."""
+        lines = np.concatenate([part.lines for part, _ in self._parts]) if self._parts else np.empty(0, np.int64)
         scores = np.concatenate([own for _, own in self._parts]) if self._parts else np.empty(0)
         tags = [tag for part, own in self._parts for tag in (part.tags or [""] * own.size)]
         errors = [error.line for part, _ in self._parts for error in part.errors]
         if errors:
-            places = np.searchsorted(np.concatenate([part.lines for part, _ in self._parts]), sorted(errors))
+            places = np.searchsorted(lines, sorted(errors))
+            lines = np.insert(lines, places, sorted(errors))
             scores = np.insert(scores, places, np.nan)
             tags = np.insert(np.array(tags, object), places, "").tolist()
         left_out = np.isnan(scores)
@@ -243,11 +249,38 @@ class PredictionLines:
             texts = [table[kind] for kind in np.where(left_out, 0, 1 + numbers).tolist()]
         if any(tags):
             texts = [f"{text} {tag}" if text and tag else text for text, tag in zip(texts, tags, strict=True)]
-        texts.append("")
-        return "\n".join(texts).encode(errors="surrogatepass")
+        return lines.tolist(), texts
 
 
-class PredictionFile:
+class KeptOutput:
+    """Where predictions go that a checkpoint relies on."""
+
+    tells_group = False  # whether it tells the group of the rows' topic how far they have come
+
+    def begin(self, source: Any, note: Callable[[str], None], *, resume: bool) -> None:
+        """Get ready, once the place to go on from is known."""
+
+    def take(self, chunk: Chunk, found: PredictionLines, names: Sequence[str]) -> None:
+        """Write the predictions of a chunk."""
+        raise NotImplementedError
+
+    def sync(self) -> int:
+        """Let all that was written last, whatever happens; how much that is, for the checkpoint."""
+        raise NotImplementedError
+
+    def keep(self, length: int) -> None:
+        """So much is what a checkpoint relies on from now on."""
+
+    def finish(self) -> None:
+        """All is written."""
+        raise NotImplementedError
+
+    def abandon(self, *, whole: bool = False) -> None:
+        """Leave what a checkpoint relies on, and nothing if there is none, or if `whole`."""
+        raise NotImplementedError
+
+
+class PredictionFile(KeptOutput):
     r"""A file that has its name only once it is complete; until then it is NAME.partial. A device is written directly.
 
     No other process can write it until it is finished or abandoned.
@@ -284,6 +317,10 @@ class PredictionFile:
             file.truncate(length)
             file.seek(length)
             return file
+
+    def take(self, chunk: Chunk, found: PredictionLines, names: Sequence[str]) -> None:
+        """Add a line for every row."""
+        self.write(found.text(names))
 
     def write(self, text: bytes, /) -> None:
         """Add some lines."""

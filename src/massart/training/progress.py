@@ -75,7 +75,8 @@ class Progress(Record):
 
     def as_dict(self) -> dict[str, Any]:
         """For a JSON header; `from_dict` gives it back."""
-        return self.asdict() | {"position": list(self.position), "answers": self.counted.asdict()}
+        place = list(self.position if self.position.marks else self.position[:3])
+        return self.asdict() | {"position": place, "answers": self.counted.asdict()}
 
     @property
     def counted(self) -> Answers:
@@ -88,7 +89,8 @@ class Progress(Record):
         """The progress whose `as_dict()` this is."""
         try:
             found = cls(**given)
-            found.position = Position(*given["position"])
+            place = given["position"]
+            found.position = Position(*place[:3], *map(tuple, place[3:]))
             found.answers = Answers.from_dict(dict(given["answers"]))
             found.positive, found.unknown_labels = int(given["positive"]), dict(given["unknown_labels"])
             found.holdout = [Measured(int(rows), int(mistakes)) for rows, mistakes in given["holdout"]]

@@ -102,7 +102,7 @@ class TrainedModel(Value):
                 "which does not know its checkpoints: go on with the version that wrote it, or leave "
                 "`resume=True` out to begin again"
             )
-        pipe = next((source.name for source in sources if source.is_pipe), None)
+        pipe = next((source.name for source in sources if not source.is_resumable), None)
         if pipe is not None:
             raise InvalidParameterError(
                 f"{path} cannot be gone on from: {pipe} is a pipe, which may bring other rows each time; name "
@@ -225,9 +225,9 @@ def identity(
 
 
 def _content(source: Any, share: int, *, whole: bool) -> str | None:
-    """A digest of what a source holds; None for a pipe, whose content is not known beforehand."""
+    """A digest of what a source holds; None for a pipe, whose content is not known beforehand. A topic has its own."""
     if source.is_pipe:
-        return None
+        return getattr(source, "digest", None)
     try:
         return content_digest(source.path, share, whole=whole)
     except OSError as error:

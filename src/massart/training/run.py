@@ -15,14 +15,14 @@ from massart.files import OutputLock
 from massart.kernels.compiling import compiled
 from massart.models.headers import printable
 from massart.training.chunk_trainer import ChunkTrainer
-from massart.training.predict import PredictionFile, PredictionLines, Sink
+from massart.training.predict import KeptOutput, PredictionFile, PredictionLines, Sink
 from massart.training.progress import FINISH, LEARN, MEASURE, Callbacks, Progress
 from massart.training.resume import TrainedModel, class_values, identity, write_trained
 from massart.training.settings import Settings
 from massart.training.summary import Summary, label_words, peak_memory
 from massart.values import Record
 
-__all__ = ["Training"]
+__all__ = ["Training", "checkpoint_path"]
 
 _COUNTS = {  # that a model file holds of its training, by their names there
     **{name: name for name in ("learned", "mistakes", "positive", "unlabelled", "weightless", "held_out")},
@@ -69,7 +69,7 @@ class Training:
         *,
         model: Path | None = None,
         begin: TrainedModel | None = None,
-        predictions: Path | Sink | None = None,
+        predictions: Path | Sink | KeptOutput | None = None,
         as_scores: bool = False,
         holdout: Any = None,
         labels_given: bool = False,
@@ -92,9 +92,9 @@ class Training:
         others = [*reader.label_files(), *(() if holdout is None else (*holdout.sources, *holdout.label_files()))]
         name = None if begin is None else begin.model.digest
         self.identity = identity(reader.sources, settings, reader.schema, name, others, with_content=model is not None)
-        self._locks = [] if model is None else [OutputLock(model), OutputLock(_checkpoint(model))]
+        self._locks = [] if model is None else [OutputLock(model), OutputLock(checkpoint_path(model))]
         self._predictions, self._as_scores = predictions, as_scores
-        self._sink: Sink | None = None
+        self._sink: Sink | KeptOutput | None = None
         self._holdout = holdout
         self.warnings = tuple(warnings)
         self._labels_given, self._goes_on = labels_given, begin is not None
@@ -115,18 +115,18 @@ class Training:
 
     @property
     def has_predictions(self) -> bool:
-        """Whether the predictions go to a file."""
-        return isinstance(self._predictions, Path)
+        """Whether the predictions go to a file or a topic."""
+        return isinstance(self._predictions, Path | KeptOutput)
 
     @property
     def checkpoint(self) -> Path | None:
         """Where progress is kept until the model is written."""
-        return None if self.model is None else _checkpoint(self.model)
+        return None if self.model is None else checkpoint_path(self.model)
 
     @property
     def can_go_on(self) -> bool:
         """Whether a checkpoint can be gone on from: not if the rows come through a pipe."""
-        return not any(source.is_pipe for source in self.reader.sources)
+        return all(source.is_resumable for source in self.reader.sources)
 
     def hold(self) -> None:
         """Lock the model and its checkpoint, until `release` or the end of `run`."""
@@ -162,16 +162,17 @@ class Training:
                     return self._interrupted(begun)
             self._finish()
         except _RefusedError:
-            if isinstance(self._sink, PredictionFile):
+            if isinstance(self._sink, KeptOutput):
                 self._sink.abandon(whole=True)
             if self.checkpoint is not None:  # going on from it could not end better
                 self.checkpoint.unlink(missing_ok=True)
             raise
         except BaseException:
-            if isinstance(self._sink, PredictionFile):
+            if isinstance(self._sink, KeptOutput):
                 self._sink.abandon()
             raise
         finally:
+            self.reader.sources[0].stop()
             self.release()
         return self._summary(begun)
 
@@ -206,7 +207,11 @@ class Training:
         if self._sink is not None and self.progress.passed == 1:
             lines = PredictionLines(as_scores=self._as_scores)
         self._work.rows += self.trainer.learn(chunk, lines)
-        if lines is not None and self._sink is not None:
+        if lines is None or self._sink is None:
+            return
+        if isinstance(self._sink, KeptOutput):
+            self._sink.take(chunk, lines, self._names)
+        else:
             self._sink.write(lines.text(self._names))
 
     @property
@@ -310,11 +315,13 @@ class Training:
         if self.checkpoint is None or self.trainer.first is None:
             return False
         try:
-            if isinstance(self._sink, PredictionFile):
+            if isinstance(self._sink, KeptOutput):
                 self.progress.predictions = self._sink.sync()
             self._write(self.checkpoint, complete=False)
-            if isinstance(self._sink, PredictionFile):
+            if isinstance(self._sink, KeptOutput):
                 self._sink.keep(self.progress.predictions)
+            if not (isinstance(self._sink, KeptOutput) and self._sink.tells_group):
+                self.reader.sources[0].commit(self.progress.position)
         except (MassartError, OSError) as error:
             self._callbacks.note(f"no checkpoint was written: {error}")
             return False
@@ -324,17 +331,17 @@ class Training:
         """Write the model, then let go of what was only needed on the way."""
         if self.model is not None:
             self.trainer.trim(self.reader.schema.width or self.progress.width)
-            if isinstance(self._sink, PredictionFile):
+            if isinstance(self._sink, KeptOutput):
                 self._try_checkpoint()  # the predictions get their name after the model: until then it is not over
             self._write(self.model, complete=True)
-        if isinstance(self._sink, PredictionFile):
+        if isinstance(self._sink, KeptOutput):
             self._sink.finish()
         if self.checkpoint is not None:
             self.checkpoint.unlink(missing_ok=True)
 
     def _interrupted(self, begun: float) -> Summary:
         written = self._try_checkpoint()
-        if isinstance(self._sink, PredictionFile):
+        if isinstance(self._sink, KeptOutput):
             self._sink.abandon()
         return self._summary(begun, str(self.checkpoint) if written else None)
 
@@ -374,14 +381,16 @@ class Training:
         )
 
 
-def output_name(predictions: Path | Sink | None, *, as_scores: bool) -> str:
+def output_name(predictions: Path | Sink | KeptOutput | None, *, as_scores: bool) -> str:
     """How a checkpoint names where predictions go."""
     if predictions is None:
         return ""
-    return f"{predictions if isinstance(predictions, Path) else 'a pipe'}{' as scores' if as_scores else ''}"
+    name = predictions if isinstance(predictions, Path) else getattr(predictions, "name", "a pipe")
+    return f"{name}{' as scores' if as_scores else ''}"
 
 
-def _checkpoint(model: Path) -> Path:
+def checkpoint_path(model: Path) -> Path:
+    """Where the progress of a training of this model is kept."""
     return model.with_name(f"{model.name}.checkpoint")
 
 

@@ -5,15 +5,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from massart.data.io.sources import find_sources
+from massart.data.io.sources import find_sources, is_topic
 from massart.data.reader import Reader
 from massart.data.schema import Schema
 from massart.errors import InvalidParameterError, MassartError
 from massart.files import check_place
-from massart.training.predict import Sink
+from massart.training.predict import KeptOutput, Sink
 from massart.training.progress import Callbacks
 from massart.training.resume import TrainedModel, difference, open_trained
-from massart.training.run import Training
+from massart.training.run import Training, checkpoint_path
 from massart.training.settings import Settings
 
 __all__ = ["is_complete", "open_training"]
@@ -29,8 +29,9 @@ def open_training(
     model: Path | None = None,
     initial: Path | None = None,
     resume: bool = False,
-    predictions: Path | Sink | None = None,
+    predictions: Path | Sink | KeptOutput | None = None,
     as_scores: bool = False,
+    follow: bool = False,
     workers: int = 2,
     callbacks: Callbacks | None = None,
     stopped: Callable[[], int | None] = lambda: None,
@@ -58,12 +59,15 @@ def open_training(
         schema = schema_with(begin.schema, schema, str(initial))
     sources = find_sources(list(data))
     _check_pipes(sources, settings)
+    _prepare_topics(sources, settings, callbacks, follow=follow)
+    topics = any(is_topic(one) for one in data)
+    known = _reading_before(model) if topics and resume else None  # the first records may be gone
     reader = Reader(
         sources,
-        schema,
+        schema if known is None else schema_with(known, schema, f"{model}.checkpoint"),
         workers=workers,
         tags=predictions is not None,
-        find_labels=begin is None,
+        find_labels=begin is None and known is None,
     )
     if reader.schema.groups:
         if settings.passes > 1:
@@ -98,6 +102,8 @@ def open_training(
     training.hold()
     try:
         _settle_checkpoint(training, callbacks, resume=resume)
+        if isinstance(predictions, KeptOutput):
+            predictions.begin(sources[0], callbacks.note, resume=resume)
     except BaseException:
         training.release()
         raise
@@ -149,7 +155,29 @@ def _settle_checkpoint(training: Training, callbacks: Callbacks, *, resume: bool
         checkpoint.unlink()
 
 
-def _check_places(data: Sequence[str], model: Path | None, predictions: Path | Sink | None, *, resume: bool) -> None:
+def _prepare_topics(sources: Sequence[Any], settings: Settings, callbacks: Callbacks, *, follow: bool) -> None:
+    """Tell topics what is wanted of them; refuse what would wait for ever."""
+    topics = [source for source in sources if source.is_pipe and source.is_resumable]
+    if follow and len(sources) != len(topics):
+        raise InvalidParameterError("`follow` waits for new records of a topic: name one, as kafka://host:9092/topic")
+    if follow and settings.holdout is not None:
+        raise InvalidParameterError("a holdout is measured at the end, to which `follow` never comes: leave one out")
+    for source in topics:
+        source.follow = source.eager = follow
+        source.note = callbacks.note
+
+
+def _reading_before(model: Path | None) -> Schema | None:
+    """How the data of the checkpoint was read; None if there is none."""
+    if model is None or not (checkpoint := checkpoint_path(model)).is_file():
+        return None
+    runs = open_trained(checkpoint).runs
+    return Schema.from_dict(runs[-1]["reading"]) if runs and "reading" in runs[-1] else None
+
+
+def _check_places(
+    data: Sequence[str], model: Path | None, predictions: Path | Sink | KeptOutput | None, *, resume: bool
+) -> None:
     if resume and model is None:
         raise InvalidParameterError("`resume=True` needs a model, beside which the checkpoint lies")
     written: list[tuple[Path, str]] = [(model, "the model")] if model is not None else []

@@ -70,7 +70,7 @@ def blocks(
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     _ = file.write(b"1 1:5\n-1 2:1\n1 3:7"), file.flush()
     ...     for block in blocks(Source(file.name), size=10):
-    ...         print(block.text.tobytes(), block.offset, block.line, tuple(block.end))
+    ...         print(block.text.tobytes(), block.offset, block.line, block.end[:3])
     b'1 1:5\n' 0 0 (0, 6, 1)
     b'-1 2:1\n' 6 1 (0, 13, 2)
     b'1 3:7\n' 13 2 (0, 18, 3)
@@ -81,7 +81,7 @@ def blocks(
 
 
 def _opened(source: Source, start: Position, size: int, longest: int, spare: Spare) -> Iterator[Block]:
-    with source.stream(start.offset) as stream:
+    with source.stream_from(start) as stream:
         yield from _Cutter(stream, source.name, start, size, longest, spare, eager=source.eager).blocks()
 
 
@@ -93,7 +93,7 @@ class _Cutter:
     ) -> None:
         self.eager = eager  # take what there is as soon as it has a line end
         self.stream, self.name, self.size, self.longest, self.spare = stream, name, size, longest, spare
-        self.number, self.offset, self.line = start  # of the first byte that is not yet handed out
+        self.number, self.offset, self.line, _ = start  # of the first byte that is not yet handed out
         self.rest = _NOTHING  # bytes from there on that were read already, fewer than a portion
         self.errors: list[RowError] = []  # that wait for the next block
         self.dropping = False  # inside a line that is too long

@@ -8,14 +8,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 from weakref import WeakKeyDictionary, finalize
 
 from massart.data.formats import detect_format, format_of_name, suffix_of
 from massart.data.io.stream import Stored, Stream
 from massart.errors import InvalidDataError, InvalidParameterError
 
-__all__ = ["Paths", "Seekable", "Source", "Stream", "find_sources", "seekable"]
+__all__ = ["Paths", "Seekable", "Source", "Stream", "find_sources", "is_topic", "seekable"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -54,6 +54,11 @@ class Source:
         return self.path is None or not stat.S_ISREG(self._stat().st_mode)
 
     @property
+    def is_resumable(self) -> bool:
+        """Whether reading can go on from a position in another process."""
+        return not self.is_pipe
+
+    @property
     def size(self) -> int | None:
         """Bytes on disk; None for a pipe."""
         return None if self.is_pipe else self._stat().st_size
@@ -82,6 +87,23 @@ class Source:
             stream.close()
             raise
         return stream
+
+    def stream_from(self, start: Any) -> Any:
+        """The decompressed bytes from a position on."""
+        return self.stream(start.offset)
+
+    def placed(self, chunk: Any) -> Any:
+        """A chunk of it, with what is known about the places of its rows."""
+        return chunk
+
+    def prepare(self, data_format: str) -> None:
+        """Be read as this format; refuse what cannot be."""
+
+    def stop(self) -> None:
+        """End what waits for rows."""
+
+    def commit(self, position: Any) -> None:
+        """A checkpoint has come to a position."""
 
     def open(self, offset: int = 0) -> io.BufferedReader:
         """The decompressed bytes from an offset, as a file for reading."""
@@ -133,7 +155,7 @@ class Source:
 
 
 def find_sources(paths: Paths) -> tuple[Source, ...]:
-    """Files, "-" for standard input, patterns with * ? [] or ** (sorted), folders of data files of one format.
+    """Files, "-" for standard input, patterns with * ? [] or ** (sorted), folders of data files of one format, topics.
 
     A file that a folder or a pattern leads to by several names, as links do, is taken once, by the first of them; one
     that two of the paths lead to is refused. In a folder, and in the folders inside it, names that begin with . or _
@@ -150,10 +172,29 @@ def find_sources(paths: Paths) -> tuple[Source, ...]:
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise InvalidParameterError("there is nothing to read: name a file, a folder, a pattern, or - for a pipe")
-    found = [Source(path) for path in _each_once(given)]
+    found = [_source(path) for path in _each_once(given)]
     if sum(source.path is None for source in found) > 1:
+        if any(is_topic(path) for path in given):
+            raise InvalidDataError("one topic, or standard input, is read at a time: name one of them")
         raise InvalidDataError("- stands for standard input, which can be read only once: give it once")
     return tuple(found)
+
+
+def is_topic(path: object) -> bool:
+    """Whether this is the address of a topic of Kafka.
+
+    >>> is_topic("kafka://localhost:9092/clicks"), is_topic("clicks.csv")
+    (True, False)
+    """
+    return isinstance(path, str) and path.startswith("kafka://")
+
+
+def _source(path: str) -> Source:
+    if not is_topic(path):
+        return Source(path)
+    from massart.data.io.topic import TopicSource  # noqa: PLC0415  it derives from Source
+
+    return TopicSource(path)
 
 
 def _each_once(given: Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -164,7 +205,7 @@ def _each_once(given: Sequence[str | os.PathLike[str]]) -> list[str]:
         own: dict[tuple[int, int], str] = {}
         for path in _expand(os.fspath(one)):
             try:
-                about = None if path == "-" else os.stat(path)
+                about = None if path == "-" or is_topic(path) else os.stat(path)
             except OSError as error:
                 raise _unreadable(path, error) from None
             if about is None or not stat.S_ISREG(about.st_mode):
@@ -181,7 +222,7 @@ def _each_once(given: Sequence[str | os.PathLike[str]]) -> list[str]:
 
 
 def _expand(given: str) -> list[str]:
-    if given == "-":
+    if given == "-" or is_topic(given):
         return [given]
     if not os.path.lexists(given) and glob.has_magic(given):
         matches = sorted(_matches(given))
