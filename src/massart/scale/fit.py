@@ -248,7 +248,7 @@ def _fit_files(
     _check_model(model)
     if hasattr(model, "_learner"):
         raise InvalidParameterError(
-            "files are gone on with by `massart train -i MODEL --workers N`: leave the fitted model out"
+            "the model is fitted already, and files are learned from the start: leave it out, or give arrays"
         )
     names = ("noise_rate", "margin", "horizon", "update", "optimizer", "voting", "fit_intercept", "normalize")
     seed = 0 if model.random_state is None else int(model.random_state)
