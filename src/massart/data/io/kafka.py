@@ -185,6 +185,7 @@ class Records:
                 auto_offset_reset="error",
                 isolation_level="read_committed",
                 queued_max_messages_kbytes=16384,
+                fetch_queue_backoff_ms=5,  # a second by default, in which nothing is fetched
                 fetch_wait_max_ms=100,
                 reconnect_backoff_max_ms=2000,
                 max_poll_interval_ms=86_400_000,
