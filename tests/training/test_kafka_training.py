@@ -106,7 +106,8 @@ def test_a_broker_that_cannot_be_reached(tmp_path):
 def test_a_broker_that_is_gone_for_a_while(broker, rows, tmp_path):
     """It stands still, as behind a broken network, until the training has said so."""
     expected, model = tmp_path / "expected.massart", tmp_path / "m.massart"
-    url = broker.url("rows", queued_max_messages_kbytes=200)  # so that not all of it is fetched at once
+    slowly = {"queued_max_messages_kbytes": 200, "fetch_queue_backoff_ms": 2000}  # so that not all is fetched at once
+    url = broker.url("rows", **slowly)
     assert run(url, "-f", expected, *KNOWN).returncode == 0
     with start(url, "-f", model, *KNOWN, "--checkpoint-every", "1") as process:
         wait_for((tmp_path / "m.massart.checkpoint").exists, process)
