@@ -80,7 +80,7 @@ def test_from_every_position_the_rest_is_the_same(source, monkeypatch, size):
     assert rows_of(given, schema) == whole
     ends = [chunk.end for chunk in chunks(given, schema, Position(3), workers=0)]
     assert all(end.source == 3 for end in ends)
-    assert ends[-1] == (3, len(table(150)) - 1, table(150).count("\n"))
+    assert ends[-1][:3] == (3, len(table(150)) - 1, table(150).count("\n"))
     assert len(ends) > 100 or size > 30
     for end in ends:
         rows, errors = rows_of(given, schema, end)

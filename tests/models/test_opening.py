@@ -374,8 +374,8 @@ BROKEN = {
     "empty": lambda a: a[:0],
     "not a number": lambda a: np.full(a.shape, np.nan),
     "infinite": lambda a: np.full(a.shape, np.inf),
-    "of single precision": lambda a: a.astype(np.float32),
-    "of whole numbers": lambda a: a.astype(np.int64),
+    "of single precision": lambda a: np.clip(a, -1e30, 1e30).astype(np.float32),
+    "of whole numbers": lambda a: np.clip(a, -1e18, 1e18).astype(np.int64),
     "big-endian": lambda a: a.astype(a.dtype.newbyteorder(">")),
 }
 WHOLE = {

@@ -52,7 +52,9 @@ class ScoreCalibration:
 
         `every` says that these are one of so many rows that came.
         """
-        kernel.learn_calibration(scores, labels, weight, every, self._state())
+        kernel.learn_calibration(
+            np.ascontiguousarray(scores), np.ascontiguousarray(labels), weight, every, self._state()
+        )
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n, 2): the probabilities of -1 and +1 for each score; that of its sign is always above 1/2."""
