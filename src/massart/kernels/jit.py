@@ -236,11 +236,16 @@ class _Watch(event.Listener):  # type: ignore[misc]
         self._begun = 0.0  # when the outermost of those running began
         self._running: list[list[float]] = []  # processor time at the begin, and that of the kernels that it calls
 
+    @staticmethod
+    def _is_kernel(event: Any) -> bool:
+        """Not what stands for an operator in kernels (kernels/learning/simd.py), which is compiled into them."""
+        return isinstance(event.data["dispatcher"]._cache, _KernelCache)
+
     def on_start(self, event: Any) -> None:
         """Before a kernel is compiled, which may need others."""
-        function = event.data["dispatcher"].py_func
-        if not function.__module__.startswith("massart."):
+        if not self._is_kernel(event):
             return
+        function = event.data["dispatcher"].py_func
         if self.missing is not None:
             self.missing.append(f"{_module_of(function)}.{function.__name__}")
             raise NotCompiledError(f"the kernel {self.missing[-1]} is not compiled yet: run massart warmup")
@@ -251,7 +256,7 @@ class _Watch(event.Listener):  # type: ignore[misc]
 
     def on_end(self, event: Any) -> None:
         """After that, or when it failed."""
-        if not self._running or not event.data["dispatcher"].py_func.__module__.startswith("massart."):
+        if not self._running or not self._is_kernel(event):
             return
         begun, others = self._running.pop()
         worked = time.thread_time() - begun
