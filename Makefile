@@ -99,7 +99,7 @@ AVX := $(if $(X86),$(shell grep -qwm1 avx /proc/cpuinfo 2>/dev/null && echo yes)
 
 test-blas: .venv/.peers build/wheel
 	$(WHEEL) $(if $(X86),MASSART_LEVEL=x86-64-v2 $(OLD)) OPENBLAS_NUM_THREADS=1 \
-		$(BIN)/pytest -n auto -q -m "not jit" tests/golden tests/laws/test_08_same_bytes.py $(BLAS_TESTS)
+		$(BIN)/pytest -n auto -q -m "not jit and not numba" tests/golden tests/laws/test_08_same_bytes.py $(BLAS_TESTS)
 	$(WHEEL) OPENBLAS_NUM_THREADS=4 $(if $(AVX),OPENBLAS_CORETYPE=Sandybridge) \
 		$(BIN)/pytest -n auto -q -m "not jit" $(BLAS_TESTS)
 
