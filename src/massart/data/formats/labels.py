@@ -196,13 +196,20 @@ def with_labels(schema: Schema, found: Iterable[Any], where: str) -> Schema:
     """
     if schema.labels is not None:
         return schema
-    values = [value for value in found if Labels(None).of_value(value) != 0]
-    if any(isinstance(value, str | bytes) and not is_number(as_text(value)) for value in values):
-        words = Counter(map(as_text, values))
+    usual = Labels(None)
+    # With their types: True equals 1, but as a word it is another label.
+    times = Counter((type(value), value) for value in found)
+    values = [(value, count) for (_, value), count in times.items() if usual.of_value(value) != 0]
+    if any(isinstance(value, str | bytes) and not is_number(as_text(value)) for value, _ in values):
+        words: Counter[str] = Counter()
+        for value, count in values:
+            words[as_text(value)] += count
         if len(words) < 2 or (len(words) > 2 and _are_rare(words, [word for word, _ in words.most_common(2)])):
             raise _not_two(sorted(words), where)
         return _classes(schema, sorted(words))
-    every = Counter(float(v) if isinstance(v, bool | np.bool_) else float(as_text(v)) for v in values)
+    every: Counter[float] = Counter()
+    for value, count in values:
+        every[float(value) if isinstance(value, bool | np.bool_) else float(as_text(value))] += count
     numbers = sorted(number for number in every if np.isfinite(number))
     texts = [as_text(number) for number in numbers]
     if len(numbers) < 2 or _USUAL.issuperset(numbers):
