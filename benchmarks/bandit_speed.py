@@ -112,7 +112,7 @@ def mabwiser(rows: NDArray[np.float64]) -> Contender:
 def versus_section(repeats: int, part: int, tick: Callable[..., Any]) -> Section:
     """One decision after the other, by everybody; 1/part of the usual number of them."""
     rows = contexts(ROUNDS // part, ARMS, FEATURES)
-    contenders = [ours(OURS, rows), ours("MonotoneBandit, told both", rows, gap=0.05, margin=0.05)]
+    contenders = [ours(OURS, rows), ours("MonotoneBandit, gap and margin given", rows, gap=0.05, margin=0.05)]
     absent = {}
     for name, invite in (("Vowpal Wabbit", vowpal), ("river", river), ("MABWiser", mabwiser)):
         try:

@@ -30,7 +30,7 @@ def train(
     *options: str,
     pieces: Callable[[], Iterable[memoryview]] | None = None,
 ) -> Command:
-    """`massart train`: one learner that is told noise rate and margin, or the pool that is told nothing."""
+    """`massart train`: one learner with noise rate and margin given, or the pool with default settings."""
     told = [*TOLD[kind], *options, "--quiet"]
     measures = " ".join(["massart train FILE -f MODEL", *told])
     arguments = [sys.executable, "-m", "massart", "train", str(data), "-f", str(model_of(kind, folder)), *told]

@@ -13,7 +13,7 @@ from massart import Halfspace, MassartClassifier
 
 MARGIN = 0.05
 BATCH_BASELINE = "massart"
-POOL, TOLD = "massart, told nothing", "massart, told both"
+POOL, TOLD = "massart, default settings", "massart, noise rate and margin given"
 SINGLE_BASELINE = "massart Halfspace"
 SGD, SGD_IN_ORDER = "SGDClassifier", "SGDClassifier in order"
 RIVER = "river"
