@@ -63,7 +63,7 @@ def sequential(X: Any, y: Any, **parameters: Any) -> MassartClassifier:
     return MassartClassifier(random_state=0, **parameters).partial_fit(X, y, classes=[False, True])
 
 
-def streams(folder: Path | None, most: int) -> list[tuple[str, Any, Any]]:
+def streams(folder: Path | None, most: int, only: str | None = None) -> list[tuple[str, Any, Any]]:
     """Rows and labels of ordinary streams of 3,000 rows and more, as published."""
     import accuracy_streams as own
 
@@ -73,7 +73,7 @@ def streams(folder: Path | None, most: int) -> list[tuple[str, Any, Any]]:
         found.append(("spambase-log", *_arrays(own._spambase("spambase-log", folder))))
         if (folder / "rcv1_small.vw").exists():
             found.append(("rcv1_small", *_vw(folder / "rcv1_small.vw")))
-    return [(name, X[:most], y[:most]) for name, X, y in found]
+    return [(name, X[:most], y[:most]) for name, X, y in found if only is None or only in name]
 
 
 def _arrays(stream: Any) -> tuple[Any, Any]:
@@ -93,7 +93,7 @@ def _vw(path: Path) -> tuple[Any, Any]:
 def error(arguments: argparse.Namespace) -> None:
     """Held-out error after one pass, and mistakes on the way, of mixtures and of one learner."""
     print("stream            rows  noise | one learner      |" + "".join(f" {m:>4} shards        |" for m in SHARDS))
-    for name, X, y in streams(arguments.data, arguments.rows):
+    for name, X, y in streams(arguments.data, arguments.rows, arguments.only):
         for noise in (0.0, 0.1):
             table = {key: [] for key in (1, *SHARDS)}
             for seed in range(arguments.seeds):
@@ -144,7 +144,7 @@ def run_worlds(arguments: argparse.Namespace) -> None:
 def run_growth(arguments: argparse.Namespace) -> None:
     """How often to mix: error of 8 and 64 shards by growth, with the rounds that it took."""
     print("stream         growth | 8 shards: error, rounds | 64 shards: error, rounds")
-    for name, X, y in streams(arguments.data, arguments.rows):
+    for name, X, y in streams(arguments.data, arguments.rows, arguments.only):
         order = np.random.default_rng(SEED).permutation(len(y))
         train, test = order[: len(y) * 2 // 3], order[len(y) * 2 // 3 :]
         one = float(np.mean(sequential(X[train], y[train]).predict(X[test]) != y[test]))
@@ -229,7 +229,10 @@ def draw(table: list[dict[str, Any]], path: Path) -> None:
 
 
 def speed(arguments: argparse.Namespace) -> None:
-    """One process against two workers, end to end, on svmlight text."""
+    """One process against two workers, end to end, on svmlight text; and two processes that know nothing of each other.
+
+    Of workers, seconds of processors are not counted: they are no children of the process that is measured.
+    """
     from file_rows import counted_blocks
 
     path = arguments.folder / f"scale-{arguments.megabytes:g}.svm"
@@ -243,6 +246,8 @@ def speed(arguments: argparse.Namespace) -> None:
         "one process, two cores": (["--threads", "2"], cores),
         "two workers, two cores": (["--workers", "2"], cores),
     }
+    if not arguments.only or arguments.only in "two halves, never mixed":
+        print(f"two halves, never mixed  {_halves(path, cores):>7.1f} s", flush=True)
     for name, (options, own) in runs.items():
         if arguments.only and arguments.only not in name:
             continue
@@ -253,6 +258,29 @@ def speed(arguments: argparse.Namespace) -> None:
             f"training {found['seconds']:.1f} s  error {found['error']:.4f}",
             flush=True,
         )
+
+
+def _halves(path: Path, cores: list[int]) -> float:
+    """Seconds on the clock of two processes, each with a half of the rows and a core: what shards could come to."""
+    size = path.stat().st_size
+    halves = [path.with_suffix(f".{part}.svm") for part in "ab"]
+    if not all(half.exists() for half in halves):
+        with path.open("rb") as file:
+            file.seek(size // 2)
+            file.readline()
+            middle = file.tell()
+            halves[1].write_bytes(file.read())
+            file.seek(0)
+            halves[0].write_bytes(file.read(middle))
+    begun = time.perf_counter()
+    command = [sys.executable, "-m", "massart", "train", "--quiet", "--threads", "1"]
+    running = [subprocess.Popen([*command, str(half), "-f", f"{half}.massart"]) for half in halves]
+    for process, core in zip(running, cores, strict=True):
+        os.sched_setaffinity(process.pid, [core])
+    codes = [process.wait() for process in running]
+    if any(codes):
+        raise SystemExit("a training failed")
+    return time.perf_counter() - begun
 
 
 def _trained(path: Path, options: list[str], cores: list[int]) -> tuple[float, float, dict[str, Any]]:
@@ -280,7 +308,7 @@ def main() -> None:
     parser.add_argument("--figure", type=Path)
     parser.add_argument("--megabytes", type=float, default=2000.0)
     parser.add_argument("--folder", type=Path, default=Path())
-    parser.add_argument("--only", help="one of the runs of `speed`")
+    parser.add_argument("--only", help="one of the runs of `speed`, or of the streams")
     arguments = parser.parse_args()
     {"speed": speed, "error": error, "worlds": run_worlds, "growth": run_growth, "simulate": simulate}[arguments.what](
         arguments

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 import massart
-from massart.data.decisions.decision import LogChecker
+from massart.data.decisions.checker import LogChecker
 from massart.data.decisions.dsjson import read_dsjson
 from massart.data.hashing import name_hash
 from massart.errors import InvalidDataError

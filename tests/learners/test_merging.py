@@ -183,7 +183,10 @@ def test_halfspaces_without_a_sum_of_gradients_are_refused(options, words):
         check_mergeable(*learner_meta(learner))
 
 
-@pytest.mark.parametrize(("kind", "words"), [("drifting", "horizon"), ("groups", "groups"), ("classes", "two classes")])
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("drifting", "horizon"), ("products", "products"), ("groups", "groups"), ("classes", "two classes")],
+)
 def test_other_kinds_are_refused(kind, words):
     with pytest.raises(InvalidParameterError, match=words):
         check_mergeable(kind, {})

@@ -193,7 +193,7 @@ def test_without_dask_it_says_how_to_install_it(monkeypatch, tmp_path):
     with pytest.raises(MissingPackageError, match=r'pip install "massart\[dask\]"'), local_cluster(1):
         pass
     path = write_svm(tmp_path / "rows.svm", *rows(100))
-    done = CliRunner().invoke(app, ["train", path, "--workers", "2"])
+    done = CliRunner().invoke(app, ["train", path, "--scheduler", "tcp://127.0.0.1:9"])
     assert done.exit_code == 2
     assert 'pip install "massart[dask]"' in done.output
 

@@ -18,11 +18,10 @@ from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.scale import ClusterError, Shards, fit_shards
 from massart.scale.engine import Engine
-from massart.scale.fit import file_job
 from massart.scale.learning import learn_piece, mix
 from massart.scale.parts import Cursor, Files, check_files, pieces
 from massart.scale.parts import cut as cut_files
-from massart.scale.training import train_shards
+from massart.scale.training import file_job, train_shards
 from massart.training import Settings, open_training
 
 

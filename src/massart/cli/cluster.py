@@ -15,7 +15,7 @@ Scheduler = Annotated[
     str | None,
     Option(metavar="ADDRESS", help="Work on the cluster of this Dask scheduler, as tcp://host:8786."),
 ]
-Workers = Annotated[int | None, Option(min=1, help="Work in so many processes on this machine, by Dask.")]
+Workers = Annotated[int | None, Option(min=1, help="Work in so many processes on this machine.")]
 Shards = Annotated[
     int | None,
     Option(
@@ -39,13 +39,20 @@ class Asked(NamedTuple):
             raise InvalidParameterError("--shards says how data is cut for workers: give --workers or --scheduler, too")
         return self.scheduler is not None or self.workers is not None
 
+    def start_loading(self) -> None:
+        """Let the processes that will work load what they need, while this one does."""
+        if self.workers is not None:
+            from massart.scale.processes import start_loading
+
+            start_loading()
+
     def engine(self) -> "AbstractContextManager[Engine]":
         """The cluster."""
-        from massart.scale.engine import connect, local_cluster
+        from massart.scale.engine import connect, local_processes
 
         if self.scheduler is not None and self.workers is not None:
             raise InvalidParameterError("--scheduler and --workers both say who works: give one of them")
-        return local_cluster(self.workers or 1) if self.scheduler is None else connect(self.scheduler)
+        return local_processes(self.workers or 1) if self.scheduler is None else connect(self.scheduler)
 
     def refuse(self, **options: Any) -> None:
         """Refuse options that do not go with workers."""

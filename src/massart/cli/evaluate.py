@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from massart.cli import log_options
+from massart.cli import cluster, log_options
 from massart.cli._command import escaped, reporting, with_flags
 from massart.cli.parameters import Argument, Option
 from massart.cli.process import Outlet, leave
@@ -85,13 +85,16 @@ def evaluate(
     arms: log_options.Arms = None,
     max_bad_lines: log_options.MaxBadLines = 100,
     seed: Annotated[int, Option(min=0, help="Of the folds and the bootstrap.")] = 0,
+    scheduler: cluster.Scheduler = None,
+    workers: cluster.Workers = None,
     report: Annotated[Path | None, Option(help="Write a page (.html) that opens without a network.")] = None,
     json: Annotated[bool, Option("--json", help="Print JSON instead of a table.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No notes on stderr; warnings stay.")] = False,
 ) -> None:
     """Estimate what policies would earn per decision from a log of decisions and their propensities.
 
-    The first row is the one to look at. Several policies are compared on the same decisions.
+    The first row is the one to look at. Several policies are compared on the same decisions. Workers read the files of
+    a log side by side; the result is the same.
 
     [bold]Examples[/bold]
 
@@ -122,7 +125,14 @@ def evaluate(
         policies = {name: _opened(name) for name in policy or ["uniform"]}
         columns = log_options.columns_of(given)
         log = DecisionLog(logs, log_format, columns=columns, max_bad_lines=max_bad_lines, propensities_may_miss=True)
-        found = compare(log, policies, options)
+        asked = cluster.Asked(scheduler, workers)
+        if asked:
+            from massart.scale.evaluating import evaluate_parts
+
+            with asked.engine() as engine:
+                found = evaluate_parts(log, policies, engine, options)
+        else:
+            found = compare(log, policies, options)
         bad_lines = found.evaluations[0].bad_lines
         _show(found, json=json, quiet=quiet)
         if report is not None:
@@ -197,11 +207,11 @@ def _check_page(report: Path | None) -> None:
 def _command(given: dict[str, Any]) -> str:
     """What was typed, up to options that change nothing."""
     words = ["massart", "evaluate", *given["logs"]]
-    names = [name for name in evaluate.__annotations__ if name not in ("logs", "return", "json", "quiet")]
-    defaults = dict(zip(names[::-1], (evaluate.__defaults__ or ())[:-2][::-1], strict=False))
+    names = [name for name in evaluate.__annotations__ if name not in ("logs", "return")]
+    defaults = dict(zip(names, evaluate.__defaults__ or (), strict=True))
     for name in names:
         value = given[name]
-        if value != defaults[name]:
+        if value != defaults[name] and name not in ("scheduler", "workers", "json", "quiet"):
             flag = "--format" if name == "log_format" else f"--{name.replace('_', '-')}"
             for one in value if isinstance(value, list) else [value]:
                 words += [flag, *map(str, one if isinstance(one, tuple) else [one])]

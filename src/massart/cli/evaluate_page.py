@@ -1,38 +1,21 @@
 """The page of `massart evaluate --report`: policies side by side with their intervals, and every number below.
 
-It opens without a network: style and pictures are inside of it, and it has no script. The pictures are drawn here, one
-dot and one bar for each row.
+It opens without a network: style and pictures are inside of it, and it has no script. The pictures have one dot and one
+bar for each row.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import Final, NamedTuple
+from typing import Final
 
-from massart import __version__
 from massart.arena.report import frame
+from massart.arena.report.drawing import OTHER, OURS, Mark, dots
 from massart.cli.evaluate_tables import name_of, number, pairs, recommended_row, rows_of, title_of
 from massart.errors import counted
 from massart.evaluation import Comparison, Evaluation, Interval
 
 __all__ = ["page"]
 
-_WIDTH, _LEFT, _RIGHT, _ROW, _TOP, _BOTTOM = 1000, 250, 24, 34, 10, 34  # of a picture
-_LABEL: Final = 34  # characters of a name in a picture
-_STYLE: Final = "--light:#0550ae;--dark:#6cb6ff"
-_OTHER: Final = "--light:#6e7781;--dark:#9aa4af"
-_EXTRA: Final = """
-.picture { overflow-x: auto; margin: .5rem 0 1rem; }
-.plot { width: 100%; min-width: 40rem; height: auto; display: block; }
-.plot text { fill: var(--ink); font: 15px var(--sans); }
-.plot .tick { fill: var(--ink-soft); font-size: 13px; }
-.plot line.grid { stroke: var(--line); }
-.plot line.zero { stroke: var(--zero); stroke-width: 2; stroke-dasharray: 5 4; }
-.plot .bar { stroke: var(--light); stroke-width: 3; }
-.plot .dot { fill: var(--light); }
-@media (prefers-color-scheme: dark) { .plot .bar { stroke: var(--dark); } .plot .dot { fill: var(--dark); } }
-tr.first th, tr.first td { font-weight: 650; background: var(--shade); }
-"""
 _READING: Final = (
     ("value", "What the policy would have earned per decision, by this estimator."),
     (
@@ -62,13 +45,6 @@ _READING: Final = (
 )
 
 
-class _Mark(NamedTuple):
-    label: str
-    value: float
-    interval: Interval | None
-    style: str = _STYLE
-
-
 def page(found: Comparison, log: str, command: str) -> str:
     """The page as text."""
     first = found.evaluations[0]
@@ -83,43 +59,18 @@ def page(found: Comparison, log: str, command: str) -> str:
     many = len(found.evaluations) > 1
     parts = [_overview(found), _differences(found) if many else "", *map(_policy, found.evaluations), _bad(found)]
     question = "What would these policies have earned?" if many else f"What would {first.policy} have earned?"
-    reading = "\n".join(f"<dt>{escape(term)}</dt><dd>{escape(words)}</dd>" for term, words in _READING)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape(f"massart evaluate: {log}")}</title>
-<style>
-{frame.part("page.css")}{_EXTRA}</style>
-</head>
-<body>
-<header>
-<p class="kicker">massart evaluate</p>
-<h1>{escape(question)}</h1>
-{"".join(f'<p class="lead">{escape(words)}</p>' for words in _headlines(found))}
-<p class="facts">{escape(f"{log}: {title_of(first)}")}</p>
-{chr(10).join(warned)}
-</header>
-<main>
-{chr(10).join(parts)}
-<section id="reading">
-<h2>How to read this page</h2>
-<dl>
-{reading}
-</dl>
-</section>
-<section id="again">
-<h2>Make this page again</h2>
-<div class="command"><pre tabindex="0"><code>{escape(command)}</code></pre></div>
-<p class="note">The same log and seed give the same page. It needs no network. massart {escape(__version__)}.</p>
-</section>
-</main>
-</body>
-</html>
-"""
+    return frame.page(
+        "massart evaluate",
+        f"massart evaluate: {log}",
+        question,
+        _headlines(found),
+        f"{log}: {title_of(first)}",
+        warned,
+        parts,
+        _READING,
+        command,
+        "The same log and seed give the same page.",
+    )
 
 
 def _of(policies: Sequence[str], found: Comparison) -> str:
@@ -152,8 +103,8 @@ def _overview(found: Comparison) -> str:
             name, kind = one.recommended
             line = one[name]
             interval = next((interval for interval in line.intervals if interval.kind == kind), None)
-            marks.append(_Mark(f"{one.policy} ({name_of(name)})", line.value, interval))
-    picture = _plot(marks, logged, "what the log earned") if marks else ""
+            marks.append(Mark(f"{one.policy} ({name_of(name)})", line.value, interval))
+    picture = dots(marks, logged, "what the log earned", number) if marks else ""
     heads = [frame.head("policy"), frame.head("estimator", words=True), *map(frame.head, _HEADS[1:])]
     caption = f"The recommended row of each policy, {title_of(found.evaluations[0])}."
     return f"""<section id="policies">
@@ -169,7 +120,7 @@ _HEADS: Final = (*("estimator", "value", "standard error", "interval", "low", "h
 
 def _differences(found: Comparison) -> str:
     chosen = pairs(found)
-    marks = [_Mark(f"{one.policy} - {one.other}", one.value, (one.intervals or (None,))[0]) for one in chosen]
+    marks = [Mark(f"{one.policy} - {one.other}", one.value, (one.intervals or (None,))[0]) for one in chosen]
     lines = []
     for one in found.differences:
         drawn = one in chosen
@@ -186,14 +137,14 @@ def _differences(found: Comparison) -> str:
 <p>Two policies on the same decisions. Where the bar leaves out the dashed line at 0, one is better than the other at
 this confidence, if this pair alone was asked for; normal intervals are for large n. A dot without a bar has no interval
 that could be trusted.</p>
-{_plot(marks, 0.0, "no difference")}
+{dots(marks, 0.0, "no difference", number)}
 {frame.table("Differences", "Every estimator that both have; the strong rows are in the picture.", heads, lines)}
 </section>"""
 
 
 def _policy(found: Evaluation) -> str:
     marks = [
-        _Mark(
+        Mark(
             f"{name_of(line.estimator)}, {interval.kind}", line.value, interval, _look(found, line.estimator, interval)
         )
         for line in found.lines
@@ -216,7 +167,7 @@ def _policy(found: Evaluation) -> str:
     return f"""<section>
 <h2>{escape(found.policy)}</h2>
 <p class="facts">{escape(" · ".join(facts))}</p>
-{_plot(marks, found.logged_value, "what the log earned")}
+{dots(marks, found.logged_value, "what the log earned", number)}
 {frame.table(f"Estimates of {found.policy}", f"Every estimator, {title_of(found)}.", heads, lines)}
 {_positions(found)}
 {notes}
@@ -224,7 +175,7 @@ def _policy(found: Evaluation) -> str:
 
 
 def _look(found: Evaluation, estimator: str, interval: Interval) -> str:
-    return _STYLE if found.recommended == (estimator, interval.kind) else _OTHER
+    return OURS if found.recommended == (estimator, interval.kind) else OTHER
 
 
 def _row(css: str, name: str, cells: Sequence[str]) -> str:
@@ -257,58 +208,3 @@ def _bad(found: Comparison) -> str:
 <p>{counted(count, "line")} of the log {"is" if count == 1 else "are"} bad and left out; the first:</p>
 {listed}
 </section>"""
-
-
-def _plot(marks: Sequence[_Mark], reference: float | None, meaning: str) -> str:
-    """Dots with bars over a common axis, and a dashed line at the reference."""
-    if not marks:
-        return ""
-    ends: list[float] = [mark.value for mark in marks]
-    ends += [end for mark in marks if mark.interval for end in (mark.interval.low, mark.interval.high)]
-    ends += [] if reference is None else [reference]
-    low, high = min(ends), max(ends)
-    room = 0.05 * (high - low) or 0.05 * abs(high) or 0.5
-    low, high = low - room, high + room
-    height = _TOP + _ROW * len(marks) + _BOTTOM
-
-    def x(value: float) -> float:
-        return _LEFT + (_WIDTH - _RIGHT - _LEFT) * (value - low) / (high - low)
-
-    spoken = "; ".join(f"{mark.label} {number(mark.value)}{_spoken(mark.interval)}" for mark in marks)
-    parts = [*_axis(low, high, x, height - _BOTTOM)]
-    if reference is not None:
-        place = x(reference)
-        parts.append(f'<line class="zero" x1="{place:.1f}" x2="{place:.1f}" y1="{_TOP}" y2="{height - _BOTTOM}"/>')
-    for row, mark in enumerate(marks):
-        y = _TOP + _ROW * (row + 0.5)
-        label = mark.label if len(mark.label) <= _LABEL else "..." + mark.label[3 - _LABEL :]
-        parts.append(f'<text x="{_LEFT - 14}" y="{y + 5:.1f}" text-anchor="end">{escape(label)}</text>')
-        if mark.interval is not None:
-            begin, end = x(mark.interval.low), x(mark.interval.high)
-            parts.append(
-                f'<line class="bar" style="{mark.style}" x1="{begin:.1f}" x2="{end:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            )
-        parts.append(f'<circle class="dot" style="{mark.style}" cx="{x(mark.value):.1f}" cy="{y:.1f}" r="6"/>')
-    words = escape(f"{spoken}; the dashed line is {meaning}" if reference is not None else spoken, quote=True)
-    inside = "\n".join(parts)
-    drawn = f'<svg class="plot" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{words}">\n{inside}\n</svg>'
-    return f'<div class="picture" tabindex="0">\n{drawn}\n</div>'
-
-
-def _spoken(interval: Interval | None) -> str:
-    return "" if interval is None else f" ({number(interval.low)} to {number(interval.high)})"
-
-
-def _axis(low: float, high: float, x: Callable[[float], float], bottom: float) -> list[str]:
-    """Grid lines at round numbers, about six of them."""
-    rough = (high - low) / 6
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
-    digits = max(0, -math.floor(math.log10(step) + 1e-9))
-    parts = []
-    for k in range(math.ceil(low / step), math.floor(high / step) + 1):
-        place = x(k * step)
-        parts.append(f'<line class="grid" x1="{place:.1f}" x2="{place:.1f}" y1="{_TOP}" y2="{bottom}"/>')
-        text = f"{k * step:.{digits}f}" if abs(k * step) < 1e7 else f"{k * step:.3g}"
-        parts.append(f'<text class="tick" x="{place:.1f}" y="{bottom + 20}" text-anchor="middle">{text}</text>')
-    return parts

@@ -7,14 +7,15 @@ propensities at all they are estimated (`massart.evaluation.propensities`), and 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from massart.data import DecisionBatch, DecisionLog
-from massart.data.decisions.decision import TOLERANCE, FloatArray, LogChecker
+from massart.data.decisions.checker import LogChecker
+from massart.data.decisions.decision import TOLERANCE, FloatArray
 from massart.data.decisions.survey import LogSurvey
 from massart.data.row_errors import most_unpacked
 from massart.errors import InvalidDataError, InvalidParameterError
@@ -118,77 +119,138 @@ def weigh_all(
     >>> [seen.weights.tolist() for seen in weigh_all(batch, ["uniform", "first"])]
     [[2.0, 2.0], [4.0, 0.0]]
     """
+    named = named_policies(policies)
+    if isinstance(log, DecisionLog):
+        log.crossed = log.crossed or wants_crossed(named)
+    survey = LogSurvey()
+    where = {"room": most_unpacked(log.size), "name": log.name} if isinstance(log, DecisionLog) else {"room": None}
+    part = weighed_part(_batches(log, survey), named, keep_contexts=keep_contexts, **where)
+    shared = {
+        "skipped": dict(log.skipped if isinstance(log, DecisionLog) else survey.repeated),
+        "warnings": log.warnings if isinstance(log, DecisionLog) else tuple(survey.warnings()),
+        "bad_lines": log.bad.count if isinstance(log, DecisionLog) else 0,
+        "bad_messages": tuple(log.bad.messages) if isinstance(log, DecisionLog) else (),
+    }
+    return joined([part], named, shared, folds=folds, seed=seed)
+
+
+def named_policies(policies: Sequence[TargetPolicy] | Mapping[str, TargetPolicy]) -> dict[str, TargetPolicy]:
+    """Policies by name; at least one."""
     named = dict(policies) if isinstance(policies, Mapping) else _named(policies)
     if not named:
         raise InvalidParameterError("no policy is named: give one or more")
-    if isinstance(log, DecisionLog) and any(getattr(one, "has_names", False) for one in named.values()):
-        log.crossed = True  # as such a bandit learns it
-    parts: dict[str, list[Any]] = {
-        field: [] for field in ("rewards", "row_weights", "lines", "counts", "arms", "propensities")
-    }
-    target: dict[str, list[FloatArray]] = {name: [] for name in named}
+    return named
+
+
+def wants_crossed(named: Mapping[str, TargetPolicy]) -> bool:
+    """Whether features that all arms share are to be multiplied with those of each, as a bandit with names learns."""
+    return any(getattr(one, "has_names", False) for one in named.values())
+
+
+class WeighedPart(NamedTuple):
+    """What estimators need of some decisions that follow each other: arrays, to be put after those of others."""
+
+    columns: dict[str, Any]  # arrays (n,)
+    target: dict[str, FloatArray]  # by policy
+    contexts: Any  # or None
+    positions: list[int | None]
+    slates: list[str | None]
+    nbytes: int  # that it takes in memory, about
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no decision in it."""
+        return not self.positions
+
+
+def weighed_part(
+    batches: Iterable[DecisionBatch],
+    named: Mapping[str, TargetPolicy],
+    *,
+    keep_contexts: bool,
+    room: int | None,
+    name: str = "the log",
+) -> WeighedPart:
+    """Ask the policies about all decisions; more memory than there is room for raises an error."""
+    columns: dict[str, list[Any]] = {field: [] for field in _COLUMNS}
+    target: dict[str, list[FloatArray]] = {policy: [] for policy in named}
     contexts: list[Any] = []
     positions: list[int | None] = []
     slates: list[str | None] = []
-    room = most_unpacked(log.size) if isinstance(log, DecisionLog) else None
-    survey = LogSurvey()
-    for batch in _batches(log, survey):
-        for name, policy in named.items():
-            target[name].append(target_probabilities(policy, batch))
-        parts["rewards"].append(batch.rewards)
-        parts["row_weights"].append(batch.weights)
-        parts["lines"].append(batch.lines)
-        parts["counts"].append(np.diff(batch.starts))
-        parts["arms"].append(batch.arms)
-        parts["propensities"].append(batch.propensities)
+    nbytes = 0
+    for batch in batches:
+        for own, policy in named.items():
+            target[own].append(target_probabilities(policy, batch))
+        given = batch.rewards, batch.weights, batch.lines, np.diff(batch.starts), batch.arms, batch.propensities
+        for field, array in zip(_COLUMNS, given, strict=True):
+            columns[field].append(array)
         positions += batch.positions or [None] * len(batch)
         slates += batch.slates or [None] * len(batch)
         keep_contexts = keep_contexts or bool(np.isnan(batch.propensities).any())
         if keep_contexts:
             contexts.append(batch.contexts)
-        if room is not None:
-            room -= _BYTES * len(batch) + sum(given[-1].nbytes for given in target.values())
-            room -= _nbytes(batch.contexts) if keep_contexts else 0
-            if room < 0:
-                raise InvalidDataError(
-                    f"{log.name}: its decisions take more than 1 GiB and 16 times the size of the file in memory: "  # type: ignore[union-attr]
-                    "decompress it, split it, or ask for the estimators ips and snips, which need no features"
-                )
-    joined = {field: np.concatenate(arrays) for field, arrays in parts.items()}
-    starts = np.concatenate([[0], np.cumsum(joined.pop("counts"))]).astype(np.int64)
-    taken = starts[:-1] + joined.pop("arms")
-    stack = (
-        (sparse.vstack(contexts, format="csr") if sparse.issparse(contexts[0]) else np.vstack(contexts))
-        if contexts
-        else None
+        nbytes += _BYTES * len(batch) + sum(every[-1].nbytes for every in target.values())
+        nbytes += _nbytes(batch.contexts) if keep_contexts else 0
+        check_room(nbytes, room, name)
+    return WeighedPart(
+        {field: np.concatenate(arrays) if arrays else np.empty(0) for field, arrays in columns.items()},
+        {own: np.concatenate(arrays) if arrays else np.empty(0) for own, arrays in target.items()},
+        _stacked(contexts),
+        positions,
+        slates,
+        nbytes,
     )
-    place, lists = _places(positions, slates)
-    estimated = bool(np.isnan(joined["propensities"]).any())
+
+
+_COLUMNS: Final = ("rewards", "row_weights", "lines", "counts", "arms", "propensities")
+
+
+def check_room(nbytes: int, room: int | None, name: str) -> None:
+    """Refuse a log whose decisions take more memory than a file of its size may."""
+    if room is not None and nbytes > room:
+        raise InvalidDataError(
+            f"{name}: its decisions take more than 1 GiB and 16 times the size of the file in memory: "
+            "decompress it, split it, or ask for the estimators ips and snips, which need no features"
+        )
+
+
+def _stacked(contexts: Sequence[Any]) -> Any:
+    if not contexts:
+        return None
+    return sparse.vstack(contexts, format="csr") if sparse.issparse(contexts[0]) else np.vstack(contexts)
+
+
+def joined(
+    parts: Sequence[WeighedPart], named: Mapping[str, TargetPolicy], about: dict[str, Any], *, folds: int, seed: int
+) -> list[WeightedLog]:
+    """The log that these parts are, through each of the policies; `about` has the fields of the log as a whole."""
+    parts = [part for part in parts if not part.is_empty]
+    columns = {field: np.concatenate([part.columns[field] for part in parts]) for field in _COLUMNS}
+    starts = np.concatenate([[0], np.cumsum(columns.pop("counts"))]).astype(np.int64)
+    taken = starts[:-1] + columns.pop("arms")
+    stack = _stacked([part.contexts for part in parts if part.contexts is not None])
+    place, lists = _places(
+        [one for part in parts for one in part.positions], [one for part in parts for one in part.slates]
+    )
+    estimated = bool(np.isnan(columns["propensities"]).any())
     if estimated:
         how = {"folds": folds, "seed": seed, "groups": lists}
-        joined["propensities"] = estimated_propensities(stack, starts, taken, place, **how)  # type: ignore[arg-type]
+        columns["propensities"] = estimated_propensities(stack, starts, taken, place, **how)  # type: ignore[arg-type]
     shared = {
-        **joined,
+        **columns,
+        **about,
         "starts": starts,
         "taken": taken,
         "contexts": stack,
-        "skipped": dict(log.skipped if isinstance(log, DecisionLog) else survey.repeated),
-        "warnings": log.warnings if isinstance(log, DecisionLog) else tuple(survey.warnings()),
         "estimated": estimated,
         "positions": place,
         "slates": lists,
-        "bad_lines": log.bad.count if isinstance(log, DecisionLog) else 0,
-        "bad_messages": tuple(log.bad.messages) if isinstance(log, DecisionLog) else (),
     }
     found = []
     for name, policy in named.items():
-        given = np.concatenate(target[name])
-        weights = (
-            np.ones(taken.size)
-            if isinstance(policy, str) and policy == "logged"
-            else given[taken] / joined["propensities"]
-        )
         is_logged = isinstance(policy, str) and policy == "logged"
+        given = np.concatenate([part.target[name] for part in parts])
+        weights = np.ones(taken.size) if is_logged else given[taken] / columns["propensities"]
         found.append(WeightedLog(policy=name, weights=weights, target=given, is_logged=is_logged, **shared))
     return found
 

@@ -28,7 +28,7 @@ from massart.evaluation.options import ESTIMATORS, INTERVALS, EvaluationOptions
 from massart.evaluation.results import Comparison, Difference, Evaluation, Line, PositionLine, recommended
 from massart.evaluation.reward_model import cross_fitted_rewards
 
-__all__ = ["compare", "evaluate"]
+__all__ = ["compare", "compare_weighed", "evaluate", "needs_contexts"]
 
 _NEED_A_MODEL = ("dm", "dr", "switch-dr")
 _NEED_A_RANGE = INTERVALS[2:]
@@ -101,8 +101,17 @@ def compare(
     """
     asked = options if options is not None else EvaluationOptions()
     opened = DecisionLog(log, propensities_may_miss=True) if isinstance(log, str | os.PathLike) else log
-    keep = any(name in _NEED_A_MODEL for name in asked.estimators)
-    every = weigh_all(opened, policies, keep_contexts=keep, folds=asked.folds, seed=asked.seed)
+    every = weigh_all(opened, policies, keep_contexts=needs_contexts(asked), folds=asked.folds, seed=asked.seed)
+    return compare_weighed(every, asked)
+
+
+def needs_contexts(options: EvaluationOptions) -> bool:
+    """Whether an estimator has a model of the rewards."""
+    return any(name in _NEED_A_MODEL for name in options.estimators)
+
+
+def compare_weighed(every: Sequence[WeightedLog], asked: EvaluationOptions) -> Comparison:
+    """The same from a log that was read, seen through each of the policies."""
     if asked.reward_range is not None:
         scaled_rewards(every[0].rewards, asked.reward_range)  # checked even where no interval uses it
     run = _Run(asked, every)

@@ -92,7 +92,11 @@ def check_mergeable(kind: str, arrays: Any) -> None:
             "gradients are not kept: leave these out, or learn all rows with one learner"
         )
     if kind not in _KINDS:
-        what = {"drifting": "a learner that forgets (`horizon`)", "groups": "a learner of groups"}
+        what = {
+            "drifting": "a learner that forgets (`horizon`)",
+            "groups": "a learner of groups",
+            "products": "products of columns",
+        }
         raise InvalidParameterError(
             f"there is no mixture of shards for {what.get(kind, 'more than two classes')}: learn all rows with one "
             "learner, without shards"
@@ -127,6 +131,8 @@ def added(first: Sums, second: Sums) -> Sums:
 def _spread(one: Sums, name: str, numbers: NDArray[np.uint32]) -> NDArray[np.float64]:
     """A table with rows for more columns."""
     table = one.tables[name]
+    if numbers.size == one.numbers.size:  # of which these are a part
+        return table
     found = np.full((numbers.size + 1, *table.shape[1:]), np.inf if name == "low" else 0.0)
     found[np.append(np.searchsorted(numbers, one.numbers), numbers.size)] = table
     return found

@@ -35,10 +35,15 @@ class Packed(NamedTuple):
         return sum(array.nbytes for array in arrays)
 
     def rows(self, name: str, numbers: NDArray[np.uint32]) -> NDArray[np.float64]:
-        """Of a table, the rows of these columns, zeros where nothing is stored, and the constant's."""
+        """Of a table, the rows of these columns, zeros where nothing is stored, and the constant's; a copy."""
+        found = self.whole_rows(name, numbers)
+        return found.copy() if found is self.tables[name] else found
+
+    def whole_rows(self, name: str, numbers: NDArray[np.uint32]) -> NDArray[np.float64]:
+        """The same, to look at only: it may be the table itself."""
         table = self.tables[name]
         if numbers is self.numbers or np.array_equal(numbers, self.numbers):
-            return table.copy()
+            return table
         found = np.zeros((numbers.size + 1, *table.shape[1:]))
         at = np.searchsorted(self.numbers, numbers)
         there = at < self.numbers.size
@@ -123,11 +128,11 @@ def changed(base: Packed, after: Packed) -> Packed:
     numbers = union(base.numbers, after.numbers)
     other = np.zeros(numbers.size, dtype=bool)
     for name in after.tables:
-        before, now = base.rows(name, numbers)[:-1], after.rows(name, numbers)[:-1]
-        differ = before.view(np.uint64) != now.view(np.uint64)
+        before, now = (one.whole_rows(name, numbers)[:-1].view(np.uint64) for one in (base, after))
+        differ = before != now
         other |= differ if differ.ndim == 1 else differ.any(axis=1)
     numbers = numbers[other]
-    tables = {name: after.rows(name, numbers) for name in after.tables}
+    tables = {name: after.whole_rows(name, numbers) for name in after.tables}
     return Packed(after.width, numbers, tables, after.small)
 
 

@@ -1,4 +1,4 @@
-"""Who carries out tasks: any `concurrent.futures.Executor`, or a Dask cluster, here or elsewhere.
+"""Who carries out tasks: processes here, any `concurrent.futures.Executor`, or a Dask cluster, here or elsewhere.
 
 Dask is imported here and nowhere else, and only when it is asked for.
 """
@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from massart.errors import InvalidParameterError, MassartError, needs
+from massart.scale.processes import LocalWorkers
 
-__all__ = ["ClusterError", "Engine", "connect", "local_cluster"]
+__all__ = ["ClusterError", "Engine", "connect", "local_cluster", "local_processes"]
 
 _RETRIES: Final = 10  # of a task whose worker was lost
 _SENT_ALONG: Final = 100_000  # bytes up to which a value is sent with each task
@@ -66,18 +67,25 @@ class Engine:
 
         (What is scattered is lost with its worker.)
         """
-        if self._client is None or getattr(value, "nbytes", 0) < _SENT_ALONG:
+        if getattr(value, "nbytes", 0) < _SENT_ALONG:
             return value
-        return self.submit(_itself, value)
+        if isinstance(self._executor, LocalWorkers):
+            return self._executor.share(value)
+        return value if self._client is None else self.submit(_itself, value)
 
     def result(self, future: Any) -> Any:
         """What a task has returned."""
         try:
             return future.result()
         except BrokenExecutor as error:
+            if isinstance(self._executor, LocalWorkers):
+                raise ClusterError(
+                    f"the worker processes of this task have ended again and again ({error}): is there enough memory "
+                    "for so many workers? Take fewer"
+                ) from None
             raise ClusterError(
                 f"a worker process has ended before its task was done, and this executor cannot start it again "
-                f"({error}): use a Dask cluster, which does"
+                f"({error}): use a Dask cluster, or `massart.scale.local_processes`, which do"
             ) from None
         except Exception as error:
             if type(error).__name__ in _LOST:
@@ -95,7 +103,10 @@ class Engine:
         """The results of task(*common, *call) for all calls, added up by add(base, first, second) in a tree.
 
         The tree has the shape of their order, whoever is done first. With many calls on Dask it grows on the workers.
+        A single call is done here, if workers are processes of this machine: they may still be starting.
         """
+        if len(calls) == 1 and isinstance(self._executor, LocalWorkers):
+            return task(*common, *calls[0])
         shared = tuple(self.share(value) for value in common)
         level = [self.submit(task, *shared, *call) for call in calls]
         there = self._client is not None and len(level) > _GATHERED
@@ -148,8 +159,22 @@ def connect(address: str) -> Iterator[Engine]:
 
 
 @contextmanager
+def local_processes(workers: int) -> Iterator[Engine]:
+    """So many worker processes on this machine, without Dask. One that ends is replaced, and its tasks done again."""
+    if workers < 1:
+        raise InvalidParameterError(f"workers={workers}: give 1 or more")
+    pool = LocalWorkers(workers)
+    try:
+        yield Engine(pool)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+@contextmanager
 def local_cluster(workers: int) -> Iterator[Engine]:
-    """So many worker processes on this machine, of one thread each."""
+    """A Dask cluster of so many worker processes on this machine, of one thread each."""
     distributed = needs("distributed", "dask", _PURPOSE)
     cluster = distributed.LocalCluster(
         n_workers=workers,

@@ -11,22 +11,21 @@ import numpy as np
 from massart.data.reader import Reader
 from massart.data.schema import Schema
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.learners.calibration import ScoreCalibration
 from massart.learners.classifier import MassartClassifier
 from massart.learners.merging import check_mergeable
 from massart.learners.multiclass import new_learner
 from massart.learners.packed import pack, unpack
-from massart.models.opening import build_model, learner_from, load
+from massart.models.opening import build_model, load
 from massart.models.saving import learner_meta, model_parts
 from massart.scale.engine import Engine
-from massart.scale.learning import FileJob, FitJob, Mixture, News, add_news, learn_piece, mix
-from massart.scale.mixing import GROWTH, Learned, learn_shards
+from massart.scale.learning import FitJob, Mixture, News, add_news, learn_piece, mix
+from massart.scale.mixing import GROWTH, learn_shards
 from massart.scale.parts import Arrays, Cursor, Files, check_files
-from massart.training.chunk_trainer import ChunkTrainer
+from massart.scale.training import file_job, trainer_of
 from massart.training.resume import class_values, identity, write_trained
 from massart.training.settings import Settings
 
-__all__ = ["Shards", "file_job", "fit_shards", "trainer_of"]
+__all__ = ["Shards", "fit_shards"]
 
 
 def fit_shards(
@@ -250,7 +249,17 @@ def _fit_files(
         raise InvalidParameterError(
             "the model is fitted already, and files are learned from the start: leave it out, or give arrays"
         )
-    names = ("noise_rate", "margin", "horizon", "update", "optimizer", "voting", "fit_intercept", "normalize")
+    names = (
+        "noise_rate",
+        "margin",
+        "horizon",
+        "update",
+        "optimizer",
+        "voting",
+        "fit_intercept",
+        "normalize",
+        "products",
+    )
     seed = 0 if model.random_state is None else int(model.random_state)
     settings = Settings(**{name: getattr(model, name) for name in names}, seed=seed)
     asked = Schema(**reading)
@@ -273,21 +282,3 @@ def _fit_files(
         write_trained(path, trainer, schema, class_values(schema), training)
         made: MassartClassifier = load(path)
     return made
-
-
-def file_job(settings: Settings, schema: Schema, threads: int) -> FileJob:
-    """The job of learning files; what cannot be mixed is refused."""
-    if schema.is_many:
-        check_mergeable("classes", {})
-    if schema.groups:
-        check_mergeable("groups", {})
-    check_mergeable(*learner_meta(settings.learner(1)))
-    return FileJob(settings, schema, threads)
-
-
-def trainer_of(job: FileJob, learned: Learned) -> ChunkTrainer:
-    """A trainer in the state of a mixture, as one that has learned all rows."""
-    assert learned.mixture is not None  # noqa: S101  the callers have seen to it
-    trainer = ChunkTrainer(job.settings, learned.progress, job.schema.width)
-    scores = ScoreCalibration.from_arrays(dict(learned.mixture.calibration or {}))
-    return trainer.restore(learner_from(learned.mixture.kind, unpack(learned.mixture.learner)), None, None, scores)

@@ -5,20 +5,23 @@ from pathlib import Path
 
 from massart.data.schema import Schema
 from massart.errors import InvalidParameterError, counted
-from massart.learners.packed import pack
+from massart.learners.calibration import ScoreCalibration
+from massart.learners.merging import check_mergeable
+from massart.learners.packed import pack, unpack
+from massart.models.opening import learner_from
 from massart.models.saving import learner_meta
 from massart.scale.engine import Engine
-from massart.scale.fit import file_job, trainer_of
-from massart.scale.learning import Mixture, News
-from massart.scale.mixing import GROWTH, Round, learn_shards
+from massart.scale.learning import FileJob, Mixture, News
+from massart.scale.mixing import GROWTH, Learned, Round, learn_shards
 from massart.scale.parts import check_files, cut
+from massart.training.chunk_trainer import ChunkTrainer
 from massart.training.progress import LEARN, Callbacks
 from massart.training.run import Training
 from massart.training.settings import Settings
 from massart.training.start import open_training
 from massart.training.summary import Summary
 
-__all__ = ["ShardTraining", "train_shards"]
+__all__ = ["ShardTraining", "file_job", "train_shards", "trainer_of"]
 
 
 class ShardTraining(Training):
@@ -123,3 +126,21 @@ def train_shards(
             f"{sum(one.sent + one.received for one in training.history) / 1e6:,.1f} MB moved"
         )
     return summary
+
+
+def file_job(settings: Settings, schema: Schema, threads: int) -> FileJob:
+    """The job of learning files; what cannot be mixed is refused."""
+    if schema.is_many:
+        check_mergeable("classes", {})
+    if schema.groups:
+        check_mergeable("groups", {})
+    check_mergeable(*learner_meta(settings.learner(1)))
+    return FileJob(settings, schema, threads)
+
+
+def trainer_of(job: FileJob, learned: Learned) -> ChunkTrainer:
+    """A trainer in the state of a mixture, as one that has learned all rows."""
+    assert learned.mixture is not None  # noqa: S101  the callers have seen to it
+    trainer = ChunkTrainer(job.settings, learned.progress, job.schema.width)
+    scores = ScoreCalibration.from_arrays(dict(learned.mixture.calibration or {}))
+    return trainer.restore(learner_from(learned.mixture.kind, unpack(learned.mixture.learner)), None, None, scores)

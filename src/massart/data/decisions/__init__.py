@@ -17,12 +17,14 @@ With `max_bad_lines` that many are left out instead, counted and listed.
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from typing import Final
 
 from massart.data.decisions import dsjson, records, tables, vw, vw_cb
-from massart.data.decisions.decision import BadLines, Decision, DecisionBatch, FloatArray, LogChecker
+from massart.data.decisions.checker import LogChecker
+from massart.data.decisions.decision import BadLines, Decision, DecisionBatch, FloatArray
 from massart.data.decisions.json_lines import Waiting, read_jsonl
-from massart.data.decisions.survey import LogSurvey
+from massart.data.decisions.reading import LogReading
 from massart.data.decisions.tables import LogColumns
 from massart.data.formats import suffix_of
 from massart.data.io.blocks import blocks
@@ -111,9 +113,27 @@ class DecisionLog:
         self.propensities_may_miss = propensities_may_miss
         self.crossed, self.actions = crossed, actions
         self.source = self.name  # of the decision that was returned last
-        self.skipped: Counter[str] = Counter()
         self.warnings: tuple[str, ...] = ()
-        self.bad = BadLines(max_bad_lines)
+        self.reading = self._new_reading()
+
+    def _new_reading(self) -> LogReading:
+        how = {"max_bad_lines": self.max_bad_lines, "propensities_may_miss": self.propensities_may_miss}
+        return LogReading(self.name, **how)  # type: ignore[arg-type]
+
+    @property
+    def skipped(self) -> Counter[str]:
+        """Decisions that were left out, by reason."""
+        return self.reading.skipped
+
+    @property
+    def bad(self) -> BadLines:
+        """Bad lines of the last reading."""
+        return self.reading.bad
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a table, whose arms are known when all of it is read."""
+        return self.format == "csv" and (self.columns is not None or _is_open_bandit(self.sources[0]))
 
     @property
     def size(self) -> int | None:
@@ -123,23 +143,30 @@ class DecisionLog:
 
     def decisions(self) -> Iterator[Decision]:
         """One by one; raises at the end if the propensity of any was impossible; those are not returned."""
-        self.skipped.clear()
-        self.warnings = ()
-        self.bad = BadLines(self.max_bad_lines)
-        waiting = Waiting(self.skipped)
-        checker = LogChecker(self.name, propensities_may_miss=self.propensities_may_miss, bad=self.bad)
-        survey = LogSurvey()
-        for name, decision in self._read(waiting):
+        yield from self._unfinished()
+        self.warnings = self.reading.finish()
+
+    def _unfinished(self) -> Iterator[Decision]:
+        self.warnings, self.reading = (), self._new_reading()
+        checker, survey = self.reading.checker, self.reading.survey
+        for name, decision in self._read(self.reading.waiting):
             checker.source = self.source = name
             if checker.is_valid(decision) and not survey.is_repeat(decision):
                 yield decision
-        waiting.finish()
-        checker.finish()
-        self.skipped.update(survey.repeated)
-        self.warnings = tuple(survey.warnings())
+
+    def part(self, number: int) -> "DecisionLog":
+        """One of its files as a log; `unfinished` reads it, and `LogReading.add` puts the readings together."""
+        own = copy(self)
+        own.sources, own.reading = (self.sources[number],), self._new_reading()
+        own.reading.checker.source = own.sources[0].name
+        return own
+
+    def unfinished(self) -> Iterator[DecisionBatch]:
+        """Batches, without the verdict on the log as a whole."""
+        return self._batched(self._unfinished())
 
     def _read(self, waiting: Waiting) -> Iterator[tuple[str, Decision]]:
-        if self.format == "csv" and (self.columns is not None or _is_open_bandit(self.sources[0])):
+        if self.is_table:
             files = ((source.name, self._lines(source)) for source in self.sources)
             yield from tables.read_tables(files, self.columns, self.bad, most_unpacked(self.size), crossed=self.crossed)
             return
@@ -152,7 +179,7 @@ class DecisionLog:
             return records.read_parquet(source, self.bad)
         lines = self._lines(source)
         if self.format == "vw-cb":
-            return vw_cb.read_text(lines, source.name, self.skipped, self.bad, self._actions_of_log())
+            return vw_cb.read_text(lines, source.name, self.skipped, self.bad, self.actions_of_log())
         if self.format in ("vw", "dsjson"):
             read = vw.read_text if self.format == "vw" else dsjson.read_dsjson
             return read(lines, source.name, self.skipped, self.bad, crossed=self.crossed)
@@ -160,7 +187,7 @@ class DecisionLog:
             return records.read_csv(lines, source.name, self.bad)
         return read_jsonl(lines, source.name, self.bad, waiting)
 
-    def _actions_of_log(self) -> int:
+    def actions_of_log(self) -> int:
         """How many actions there are: as given, or the largest number in the log, which is read for that."""
         if self.actions is None:
             if self.size is None:
@@ -193,9 +220,12 @@ class DecisionLog:
                 yield number, text
 
     def __iter__(self) -> Iterator[DecisionBatch]:
+        return self._batched(self.decisions())
+
+    def _batched(self, decisions: Iterable[Decision]) -> Iterator[DecisionBatch]:
         waiting: list[Decision] = []
         size = 0
-        for decision in self.decisions():
+        for decision in decisions:
             waiting.append(decision)
             size += decision.nbytes
             if len(waiting) == self.batch_size or size > _BATCH:

@@ -49,7 +49,8 @@ class Waiting:
 
     def __init__(self, skipped: Counter[str]) -> None:
         self._skipped = skipped
-        self._decisions: dict[str, Decision] = {}
+        self._decisions: dict[str, Decision | None] = {}
+        self._ids: set[str] = set()  # that have waited, or that nobody waited with
 
     def joined(self, fields: Mapping[str, Any], source: str, line: int) -> Decision | None:
         """The decision of this line, or of the one whose reward it brings; None if that is not there (yet)."""
@@ -59,13 +60,28 @@ class Waiting:
         if not paid:
             decision = decision_of({**fields, "reward": 0.0}, source, line)
             self._decisions[str(decision.event_id)] = decision
+            self._ids.add(str(decision.event_id))
             return None
         paying = decision_of({"arm": 0, "arms": 1, "probability": 1.0, **fields}, source, line)
         known = self._decisions.pop(str(paying.event_id), None)
         if known is None:
+            self._ids.add(str(paying.event_id))
             self._skipped["rewards without a decision that waits for one"] += 1
             return None
         return replace(known, reward=paying.reward, time=paying.time or known.time)
+
+    def is_missed_by(self, later: "Waiting") -> bool:
+        """Whether a decision still waits here whose event id came in a later part."""
+        return not self._decisions.keys().isdisjoint(later._ids)
+
+    def add(self, later: "Waiting") -> None:
+        """Keep what waits in a later part as well."""
+        self._decisions |= later._decisions
+        self._ids |= later._ids
+
+    def end_of_part(self) -> None:
+        """Keep of the decisions that wait only their names: no other part has their rewards."""
+        self._decisions = dict.fromkeys(self._decisions)
 
     def finish(self) -> None:
         """Count the decisions whose reward never came."""

@@ -16,6 +16,7 @@ from hashlib import blake2b
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from massart.data.decisions.decision import Decision
@@ -45,9 +46,7 @@ class LogSurvey:
         self._same: list[str] = []
         self._other: list[str] = []
         self._others = 0
-        self._latest = -math.inf
-        self._back: list[str] = []
-        self._backward = 0
+        self._seconds = array("d")  # times, NaN where there is none
 
     def is_repeat(self, decision: Decision) -> bool:
         """Whether it is to be left out, since it came before."""
@@ -70,21 +69,21 @@ class LogSurvey:
         self._content.append(content)
         self._probability.append(decision.probability)
         self._line.append(decision.line)
-        self._look_at_time(decision)
+        self._seconds.append(_seconds(decision.time))
         return False
 
-    def _look_at_time(self, decision: Decision) -> None:
-        if decision.time is None:
-            return
-        try:
-            moment = datetime.fromisoformat(decision.time)
-            seconds = (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
-        except (ValueError, OverflowError):
-            return
-        if seconds < self._latest:
-            self._backward += 1
-            _note(self._back, f"line {decision.line}")
-        self._latest = max(self._latest, seconds)
+    def ids(self) -> npt.NDArray[np.uint64]:
+        """Hashes of the event ids that have come."""
+        return np.fromiter(self._ids, np.uint64, len(self._ids))
+
+    def add(self, later: "LogSurvey") -> None:
+        """Go on with what was found in a later part, none of whose event ids has come before."""
+        self._ids |= {name: number + len(self._line) for name, number in later._ids.items()}
+        for name in ("_contexts", "_content", "_probability", "_line", "_seconds"):
+            getattr(self, name).extend(getattr(later, name))
+        self.repeated.update(later.repeated)
+        self._same, self._other = (self._same + later._same)[:_SHOWN], (self._other + later._other)[:_SHOWN]
+        self._others += later._others
 
     def warnings(self) -> list[str]:
         """Sentences about what was found."""
@@ -104,11 +103,13 @@ class LogSurvey:
                 "id, or leave those out that are not"
             )
         found += self._without_ids()
-        if self._backward:
+        seconds = np.frombuffer(self._seconds, np.float64)
+        back = np.flatnonzero(seconds[1:] < np.fmax.accumulate(seconds)[:-1]) + 1 if seconds.size else np.empty(0, int)
+        if back.size:
+            lines = [f"line {self._line[row]}" for row in back[:_SHOWN].tolist()]
             found.append(
-                f"times go back in {self._backward:,} of {len(self._line):,} decisions "
-                f"({_listed(self._back, self._backward)}): the interval `sequence` takes a log to be in the order in "
-                "which it was made; sort it by time"
+                f"times go back in {back.size:,} of {len(self._line):,} decisions ({_listed(lines, back.size)}): "
+                "the interval `sequence` takes a log to be in the order in which it was made; sort it by time"
             )
         return found
 
@@ -132,6 +133,15 @@ class LogSurvey:
             f"chance gives about {expected:,.0f} at most: is a part of the log in it twice? Then every interval is too "
             "narrow; give decisions event ids"
         ]
+
+
+def _seconds(time: str | None) -> float:
+    """Since 1970; NaN if it is not known."""
+    try:
+        moment = datetime.fromisoformat(time or "")
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return math.nan
 
 
 def _hashes(decision: Decision) -> tuple[int, int]:
