@@ -3,7 +3,8 @@
 Every row is predicted before it is learned; the error is the share of wrong predictions against the labels as they
 come, false ones included. Everybody is at the defaults. Streams come in random order, several times,
 and in the order in which they were published. Streams whose target moves come once, in their order, and there our
-learner also runs with a `horizon`, at several values. Streams of more than two classes follow (accuracy_classes.py).
+learner also runs with a `horizon`, at several values. Streams of more than two classes follow (accuracy_classes.py),
+and probabilities of two (accuracy_calibration.py).
 
     python benchmarks/accuracy.py --data DIR --jobs 2       (DIR holds UCI Adult and Spambase: left out without it)
     python benchmarks/accuracy.py --data DIR --again massart --only massart    (the peers come from the journal)
@@ -16,6 +17,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import accuracy_calibration as calibration
 import accuracy_classes as classes
 import accuracy_peers as peers
 import accuracy_report as report
@@ -26,6 +28,7 @@ from run_journal import Journal, results
 EVERYBODY_ELSE = "peers"
 EVERY_WORLD = "worlds"
 CLASSES = "classes"
+CALIBRATION = "calibration"
 _CHECKED_ROWS = 300
 
 
@@ -41,7 +44,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--streams",
         help=f"these streams and worlds only, with commas; drift, {EVERY_WORLD} for all of a kind, {CLASSES} for those "
-        "of more than two classes",
+        f"of more than two classes, {CALIBRATION} for the probabilities of two",
     )
     parser.add_argument("--more", type=Path, help="folder with .npz files, X and y, of more than two classes")
     options = parser.parse_args()
@@ -91,6 +94,19 @@ def _learn_classes(options: argparse.Namespace) -> None:
         classes.run(options.data, options.more, chosen, path=path)
 
 
+def _calibrate(options: argparse.Namespace) -> None:
+    """The probabilities of two classes."""
+    words = None if options.only is None else options.only.split(",")
+    chosen = [
+        name
+        for name in calibration.LEARNERS
+        if words is None or name.split()[0] in words or (EVERYBODY_ELSE in words and name != calibration.LEARNERS[0])
+    ]
+    path = options.json and options.json.with_name(f"{options.json.stem}-{CALIBRATION}.json")
+    print("\nProbabilities of two classes: log loss, calibration error")
+    calibration.run(options.data, learners=chosen, rows=_CHECKED_ROWS if options.quick else None, path=path)
+
+
 def _work(waiting: Sequence[runs.Run], journal: Journal, jobs: int) -> bool:
     """Make the runs and write them down; whether all of them were made."""
     if not waiting:
@@ -115,10 +131,10 @@ def main() -> None:
     absent += peers.available()[1]
     drifting = [name for name in streams.DRIFTING if name in names]
     kinds = {EVERY_WORLD: worlds.names(), "drift": drifting}
-    chosen = _chosen(options.streams, [*names, *worlds.names(), CLASSES], kinds)
+    chosen = _chosen(options.streams, [*names, *worlds.names(), CLASSES, CALIBRATION], kinds)
     only = _learners(options.only)
     again = _learners(options.again) if options.again else []
-    in_worlds = [name for name in chosen if name not in names and name != CLASSES]
+    in_worlds = [name for name in chosen if name not in (*names, CLASSES, CALIBRATION)]
     planned = runs.plan([name for name in chosen if name in names], in_worlds, options.data, options.quick)
     journal = Journal(options.rows, runs.KEY, "error")
     if journal.damaged:
@@ -132,6 +148,8 @@ def main() -> None:
         report.write_json(options.json, records, absent, judged=not options.quick)
     if complete and CLASSES in chosen:
         _learn_classes(options)
+    if complete and CALIBRATION in chosen:
+        _calibrate(options)
     if not complete:
         where = f"; the same command goes on from {options.rows}" if options.rows else ""
         print(f"stopped before all runs were made{where}", file=sys.stderr)

@@ -1,6 +1,7 @@
 """Probabilities of `MassartClassifier()` on streams of two classes, next to logistic regressions of other packages.
 
     python benchmarks/accuracy_calibration.py [--data DIR] [--streams NAMES] [--without LEARNERS] [--json FILE]
+    python benchmarks/accuracy.py --streams calibration [--data DIR]      (the same, as a part of that run)
 
 Every row is predicted before it is learned; log losses and calibration errors are against the labels as they come,
 false ones included, as they are, with 30% flipped at random, and with 30% flipped outside one group. Rows come in
@@ -14,6 +15,7 @@ those that were given and are true, the mean of 200 draws of labels.
 import argparse
 import json
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,20 +97,19 @@ def play(learner: str, X: NDArray[np.float64], y: Labels) -> Probabilities:
     return _river(X, y) if learner == "river" else _sgd(X, y, learner == "sklearn sgd scaled")
 
 
-def main() -> None:
-    """Run everything and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder with adult.data, adult.test and spambase.data")
-    parser.add_argument("--json", type=Path, help="write all numbers here")
-    parser.add_argument("--streams", default=",".join(NAMES), help="these streams only, with commas")
-    parser.add_argument("--without", default="", help="leave these learners out, with commas")
-    options = parser.parse_args()
-    learners = [learner for learner in LEARNERS if learner not in options.without.split(",")]
+def run(
+    data: Path | None,
+    streams: Sequence[str] = NAMES,
+    learners: Sequence[str] = LEARNERS,
+    rows: int | None = None,
+    path: Path | None = None,
+) -> None:
+    """Run learners over streams, or over so many rows of each, and print a table; all numbers go to a path."""
     warnings.filterwarnings("ignore")
     found: dict[str, dict[str, list[float]]] = {}
-    for name in (name for name in options.streams.split(",") if name in available(options.data)[0]):
-        stream = load(name, options.data, False)
-        order = stream.order("random", 0)
+    for name in (name for name in streams if name in available(data)[0]):
+        stream = load(name, data, False)
+        order = stream.order("random", 0)[:rows]
         X = np.ascontiguousarray(stream.X[order], dtype=float)
         for noise in NOISES:
             y = stream.labels(noise, 0)[order].astype(np.int64)
@@ -119,8 +120,20 @@ def main() -> None:
             found[f"{name}, {noise.name}"] = own
             parts = (f"{n} {a:.3f} {b:.3f} ({c:.3f} by chance)" for n, (a, b, c) in own.items())
             print(f"{name}, {noise.name}, {len(y)} rows:", "; ".join(parts), flush=True)
-            if options.json:
-                options.json.write_text(json.dumps(found, indent=1))
+            if path:
+                path.write_text(json.dumps(found, indent=1))
+
+
+def main() -> None:
+    """Run everything and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder with adult.data, adult.test and spambase.data")
+    parser.add_argument("--json", type=Path, help="write all numbers here")
+    parser.add_argument("--streams", default=",".join(NAMES), help="these streams only, with commas")
+    parser.add_argument("--without", default="", help="leave these learners out, with commas")
+    options = parser.parse_args()
+    learners = [learner for learner in LEARNERS if learner not in options.without.split(",")]
+    run(options.data, options.streams.split(","), learners, path=options.json)
 
 
 if __name__ == "__main__":

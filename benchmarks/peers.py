@@ -1,6 +1,6 @@
 """massart, scikit-learn and river as contenders: for a whole batch, and for one row at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,29 @@ def pool(X: Any, y: NDArray[np.int64]) -> list[Contender]:
         _of_batch(X, y, POOL, "MassartClassifier().partial_fit", lambda: MassartClassifier(random_state=SEED)),
         _of_batch(X, y, TOLD, "MassartClassifier(noise_rate, margin).partial_fit", _classifier),
         *_sgd(X, y),
+    ]
+
+
+def classes(X: Any, counts: Sequence[int]) -> list[Contender]:
+    """MassartClassifier() on labels of so many classes, two of them first."""
+    rng = np.random.default_rng(SEED)
+    found = []
+    for k in (2, *counts):
+        y = rng.integers(0, k, X.shape[0])
+
+        def run(k: int = k, y: NDArray[np.int64] = y) -> Elapsed:
+            estimator = MassartClassifier(random_state=SEED)
+            return stopwatch(lambda: estimator.partial_fit(X, y, classes=range(k)))
+
+        found.append(Contender(f"{k} classes", "MassartClassifier().partial_fit", X.shape[0], run))
+    return found
+
+
+def products(X: Any, y: NDArray[np.int64]) -> list[Contender]:
+    """MassartClassifier() with products of columns, and without."""
+    return [
+        _of_batch(X, y, POOL, "MassartClassifier().partial_fit", lambda: MassartClassifier(random_state=SEED)),
+        _of_batch(X, y, "with products", "products=True", lambda: MassartClassifier(products=True, random_state=SEED)),
     ]
 
 

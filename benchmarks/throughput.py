@@ -10,6 +10,7 @@ holds every sample.
 import argparse
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,21 @@ def _pool_section(
     return versus_section(title, about, peers.pool(X, y), {}, wanted, repeats, tick)
 
 
+def _classes_section(number: int, sizes: Sizes, repeats: int, tick: Tick) -> Section:
+    """More classes, learned together: at most k / 2 times as long as two is the aim."""
+    columns, entries = sizes.class_entries[number]
+    X, _ = sparse_rows(sizes.class_rows, columns, entries)
+    wanted = {f"{k} classes": Wanted(at_most=k / 2) for k in sizes.classes}
+    title, about = f"More than two classes, CSR, {entries} non-zeros per row", f"{X.shape[0]:,} x {X.shape[1]:,}."
+    return versus_section(title, about, peers.classes(X, sizes.classes), {}, wanted, repeats, tick)
+
+
+def _products_section(columns: int, sizes: Sizes, repeats: int, tick: Tick) -> Section:
+    X, y = dense_rows(sizes.product_rows, columns)
+    title, about = f"Products of {columns} columns, dense", f"{X.shape[0]:,} x {X.shape[1]:,}."
+    return versus_section(title, about, peers.products(X, y), {}, {}, repeats, tick)
+
+
 def single_section(sizes: Sizes, repeats: int, tick: Tick) -> Section:
     X, y = dense_rows(sizes.single_rows, sizes.single_columns)
     contenders, absent = gather(
@@ -134,6 +150,9 @@ SECTIONS: dict[str, Callable[[Sizes, int, Tick], Section]] = {
     "pool-csr": pool_csr_section,
     "pool-dense": pool_dense_section,
     "pool-few": pool_few_section,
+    "classes": partial(_classes_section, 0),
+    "classes-long": partial(_classes_section, 1),
+    **{f"products-{columns}": partial(_products_section, columns) for columns in (8, 16, 64)},
     "single": single_section,
     "rows": growth.rows_section,
     "nonzeros": growth.nonzeros_section,

@@ -20,6 +20,10 @@ class Sizes:
     sparse_nonzeros: int = 75
     dense_columns: int = 100
     few_columns: int = 30
+    class_rows: int = 40_000
+    class_entries: tuple[tuple[int, int], ...] = ((10_000, 16), (47_236, 75))  # columns, entries of a row
+    classes: tuple[int, ...] = (3, 7, 20, 100)
+    product_rows: int = 20_000
     single_columns: int = 50
     single_rows: int = 60_000
     slow_rows: int = 3_000  # for peers that spend tens of microseconds in Python on each row
@@ -37,6 +41,8 @@ class Sizes:
 FULL = Sizes()
 QUICK = Sizes(
     rows=2_000,
+    class_rows=300,
+    product_rows=300,
     single_rows=500,
     slow_rows=50,
     example_rows=100,

@@ -28,23 +28,27 @@ KERNEL = """
 static const struct {{ const char *kinds; int (*run[{levels}])(void *, void **{parameters}); }} {name}_table[] = {{
 {table}
 }};
+static const char *const {name}_forms[] = {{{forms}}};
+static int {name}_find(const char *kinds) {{
+    for (size_t k = 0; k < sizeof {name}_table / sizeof *{name}_table; k++)
+        if (fits(kinds, {name}_table[k].kinds)) return (int) k;
+    return -1;
+}}
+static PyObject *{name}_run(int signature, Argument *a) {{
+    struct {{ {fields} }} r;
+    void *error = NULL;
+    int status;
+    {begin}status = {name}_table[signature].run[level](&r, &error{call});{end}
+    if (status > 0) return failed("{kernel}", status);
+    return {back};
+}}
+static const Kernel {name}_kernel = {{
+    "{kernel}", "{name}", {name}_forms, {arguments}, {leaves}, {name}_find, {name}_run
+}};
 static PyObject *{name}(PyObject *self, PyObject *const *objects, Py_ssize_t given) {{
-    static const char *const forms[] = {{{forms}}};
-    Argument a[{leaves} + 1], *end;
+    Argument a[{leaves} + 1];
     char kinds[2 * {leaves} + 1];
-    if (!take_all("{kernel}", objects, given, forms, {arguments}, a, &end, kinds)) return NULL;
-    for (size_t k = 0; k < sizeof {name}_table / sizeof *{name}_table; k++) {{
-        if (!fits(kinds, {name}_table[k].kinds)) continue;
-        struct {{ {fields} }} r;
-        void *error = NULL;
-        int status;
-        {begin}status = {name}_table[k].run[level](&r, &error{call});{end}
-        release(a, end);
-        if (status > 0) return failed("{kernel}", status);
-        return {back};
-    }}
-    release(a, end);
-    return PyErr_Format(PyExc_SystemError, "the kernel {kernel} is not compiled for arrays of the kinds %s", kinds);
+    return call_once(&{name}_kernel, objects, given, a, kinds);
 }}
 """
 
@@ -69,10 +73,22 @@ static PyObject *choose(PyObject *self, PyObject *name) {{
     }}
     return PyErr_Format(PyExc_ValueError, "there are kernels for {named}, not for %s", text);
 }}
+static const Kernel *const kernels[] = {{{kernels}}};
+static PyObject *prepare(PyObject *self, PyObject *const *objects, Py_ssize_t given) {{
+    const char *name = given ? PyUnicode_AsUTF8AndSize(objects[0], NULL) : NULL;
+    if (!name) return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_SystemError, "a kernel's name is needed");
+    for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++)
+        if (!strcmp(name, kernels[k]->method)) return prepare_call(kernels[k], objects + 1, given - 1);
+    return PyErr_Format(PyExc_SystemError, "there is no kernel %s", name);
+}}
 static PyMethodDef methods[] = {{
     {{"level", level_name, METH_NOARGS, "The level of processors whose kernels are in use."}},
     {{"levels", levels, METH_NOARGS, "The levels that this processor has."}},
     {{"choose", choose, METH_O, "Use the kernels of another level."}},
+    {{"prepare", (PyCFunction) (void (*)(void)) prepare, METH_FASTCALL,
+      "A function without arguments that calls the kernel of a name with these."}},
+    {{"feature_reader", (PyCFunction) (void (*)(void)) feature_reader, METH_FASTCALL,
+      "`feature_reader` of massart/kernels/parsing/features.py, in C."}},
 {methods}
     {{NULL, NULL, 0, NULL}}
 }};
@@ -92,10 +108,12 @@ PyMODINIT_FUNC PyInit_{module}(void) {{
 
 def write(signatures: list[Signature], levels: list[str], facts: list[dict[str, Any]], module: str) -> str:
     """The text of the module. `facts` are those of emit.py, one per signature."""
-    names = ", ".join(f'"{level}"' for level in levels)
+    level_names = ", ".join(f'"{level}"' for level in levels)
     parts = [
         '#include "runtime.h"',
-        f"static const char *const level_names[] = {{{names}}};",
+        '#include "prepared.h"',
+        '#include "read_features.h"',
+        f"static const char *const level_names[] = {{{level_names}}};",
         f"static int level = {len(levels) - 1};",
         "static int supports(int k) {",
         *(
@@ -106,14 +124,16 @@ def write(signatures: list[Signature], levels: list[str], facts: list[dict[str, 
         ),
         "    return 0;\n}",
     ]
-    methods = []
+    methods, names = [], []
     numbered = list(enumerate(signatures))
     for kernel, group in groupby(numbered, lambda one: one[1].kernel):
         parts.append(_kernel(kernel, list(group), levels, facts))
         name = kernel.replace(".", "_")
+        names.append(f"&{name}_kernel")
         methods.append(f'    {{"{name}", (PyCFunction) (void (*)(void)) {name}, METH_FASTCALL, "{_doc(kernel)}"}},')
+    named, listed = " and ".join(levels), ", ".join(names)
     parts.append(
-        MODULE.format(levels=len(levels), named=" and ".join(levels), methods="\n".join(methods), module=module)
+        MODULE.format(levels=len(levels), named=named, methods="\n".join(methods), module=module, kernels=listed)
     )
     return "\n".join(parts)
 

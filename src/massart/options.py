@@ -51,6 +51,7 @@ class LearnerOptions(Value):
     normalize: bool = True
     class_weight: tuple[float, float] = (1.0, 1.0)
     seed: int = 0
+    products: bool = False  # of few columns
 
     def __post_init__(self) -> None:
         for name in ("noise_rate", "margin", "horizon", "intercept_scaling"):
@@ -65,6 +66,7 @@ class LearnerOptions(Value):
         self._check_scales()
         self._check_update()
         one_of("voting", self.voting, VOTINGS)
+        self._check_products()
         if not 0 <= self.seed < 2**64:
             raise InvalidParameterError(f"seed={shown(self.seed)}: give a whole number from 0 to 2**64 - 1")
 
@@ -110,6 +112,18 @@ class LearnerOptions(Value):
                     f"{name}={value!r} is for a learner that knows noise_rate and margin: give both, "
                     f"or leave {name}={only!r}"
                 )
+
+    def _check_products(self) -> None:
+        if type(self.products).__name__ not in ("bool", "bool_"):  # Python's or NumPy's
+            raise InvalidParameterError(f"products={shown(self.products)}: give True or False")
+        if self.products and self.is_known:
+            raise InvalidParameterError(
+                "`products=True` is for learners that mix experts: leave it out, or one of noise_rate and margin"
+            )
+        if self.products and self.horizon is not None:
+            raise InvalidParameterError(
+                f"`products=True` is for learners that keep all rounds: leave it out, or horizon={self.horizon!r}"
+            )
 
     @property
     def is_known(self) -> bool:

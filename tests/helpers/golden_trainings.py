@@ -18,6 +18,7 @@ TRAININGS = {
     "jsonl": ["rows.jsonl", "--label", "label", "--weight", "weight", "--passes", "2"],
     "noise-and-margin-known": ["rows.svm", "--noise-rate", "0.1", "--margin", "0.05"],
     "forgetting-horizon": ["rows.svm", "--horizon", "100", "--seed", "7"],
+    "products": ["rows.svm", "--products", "--seed", "7"],
 }
 
 

@@ -24,6 +24,7 @@ from massart.learners.drift import Drifting
 from massart.learners.groups import Grouped
 from massart.learners.halfspace import Halfspace
 from massart.learners.pool import Pool
+from massart.learners.products import Products
 from massart.models import opening, saving
 from massart.models.model_file import read_model, write_model
 
@@ -64,6 +65,7 @@ def honest() -> dict[str, object]:
         "pool": Pool(WIDTH),
         "wide pool": Pool(80, voting="majority"),
         "drifting": Drifting(WIDTH, 20),
+        "products": Products(WIDTH),
         "groups": grouped(WIDTH),
     }
     for learner in learners.values():
@@ -73,6 +75,7 @@ def honest() -> dict[str, object]:
     return learners | {
         "partial_fit": MassartClassifier(random_state=0).partial_fit(X, y, classes=[-1, 1]),
         "fit": MassartClassifier(0.1, 0.1, class_weight={-1: 1.0, 1: 2.0}, **fit).fit(X, y),
+        "fit with products": MassartClassifier(products=True, **fit).fit(X, y),
         "many classes": MassartClassifier(**fit).fit(X, many),
         "data frame": MassartClassifier(class_weight="balanced", hash_bits=4, random_state=0).partial_fit(
             pd.DataFrame({"size": X[:, 0], "word": many}), y, classes=[-1, 1]
@@ -139,7 +142,9 @@ def forged(kind: str, meta: dict, arrays: dict, rng: np.random.Generator) -> tup
         elif name:
             arrays[name] = forged_array(arrays[name], rng)
     if rng.random() < 0.03:
-        kind = str(rng.choice(["classifier", "halfspace", "experts", "drifting", "groups", "bandit", "ranker"]))
+        kind = str(
+            rng.choice(["classifier", "halfspace", "experts", "drifting", "products", "groups", "bandit", "ranker"])
+        )
     return kind, meta, arrays
 
 
@@ -158,7 +163,7 @@ def use(model: object, folder: Path) -> None:
             model.partial_fit(X, model.classes_[[0, 1, 0, 1]])
             model.predict(sparse.csr_matrix(X))
         model.summary()
-    elif isinstance(model, (Halfspace, Pool, Drifting, Grouped)):
+    elif isinstance(model, (Halfspace, Pool, Drifting, Products, Grouped)):
         X = np.tile(X, (1, model.n_features // WIDTH + 1))[:, : model.n_features]
         model.score(X[0])
         model.learn_many(X, [1, -1, 1, -1])
@@ -167,7 +172,8 @@ def use(model: object, folder: Path) -> None:
         if isinstance(model, Grouped):
             model.learn_many(X, [1, -1, 1, -1], ["0", "new", *(model.names * 2)[:2]][:4] if len(model.names) else None)
             model.facts()
-        model.widen(model.n_features + 3)
+        if not isinstance(model, Products):  # which takes no more columns
+            model.widen(model.n_features + 3)
         model.certificate()
         model.lower_noise_rate()
     else:

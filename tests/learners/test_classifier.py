@@ -38,6 +38,7 @@ CHECKED = {
     "balanced": {"class_weight": "balanced"},
     "balanced, known": {**KNOWN, "class_weight": "balanced"},
     "missing is zero": {"missing": "zero", "hash_bits": 20},
+    "products": {"products": True},
     "missing is zero, known": {**KNOWN, "missing": "zero"},
 }
 # SCIPY_ARRAY_API must be set before scipy is imported, or scikit-learn skips a check: hence a process of its own.

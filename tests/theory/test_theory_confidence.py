@@ -355,3 +355,31 @@ def test_coin_labels_are_found_out_by_their_direction():
     for rounds, margin in ((1_000, 1 / 16), (25_000, 1 / 128)):
         enough = theory.direction_evidence(0.05, margin, math.sqrt(rounds), rounds, 0.0)
         assert enough >= math.log(100)
+
+
+def limits_of(*counts):
+    return theory.lower_disagreement_limit(*counts), theory.upper_disagreement_limit(*counts)
+
+
+def test_disagreement_limits_hold_at_all_times_for_chances_that_change():
+    """Of 200 streams at confidence 0.9, each looked at 300 times, at most 20 fail on average: 40 is 4.7 deviations."""
+    failed = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        chances = np.where(np.arange(300) % 3 == 0, 0.05, rng.random(300))
+        wrong = np.cumsum(rng.random(300) < chances)
+        means = np.cumsum(chances) / np.arange(1, 301)
+        limits = [limits_of(int(m), n, 0.9) for n, m in enumerate(wrong, 1)]
+        failed += any(not low <= mean <= high for (low, high), mean in zip(limits, means, strict=True))
+    assert failed <= 40
+
+
+def test_disagreement_limits_close_in_and_are_never_outside():
+    widths = [np.subtract(*limits_of(n // 5, n, 0.99)[::-1]) for n in (10, 100, 1000, 10**5, 10**7)]
+    assert all(later < early for early, later in itertools.pairwise(widths))
+    normal = 2 * 2.576 * np.sqrt(0.16 / 10**7)
+    assert normal < widths[-1] < 1.8 * normal  # sqrt(2 ln(92 / 0.01)) / 2.576 = 1.66, and the grid of rates
+    for n in (1, 7, 10**9):
+        for m in (0, n // 2, n):
+            low, high = limits_of(m, n, 0.99)
+            assert 0.0 <= low <= m / n <= high <= 1.0

@@ -80,14 +80,26 @@ class BlendState(RankingState):
             self._places = np.zeros(self.columns.shape[0], np.uint32)
         return weights
 
+    def plan(self, arms: CheckedArms, otherwise: str = "") -> tuple[CheckedRound, tuple[float, float]]:
+        """As `foresee`; and the longest contexts with this round, for `count`, by whoever learns it."""
+        totals, fast = self.totals.copy(), self.fast_totals.copy()
+        _, made = self._decide(arms, np.uint64(0), totals, otherwise, keep=False, fast=fast)
+        return made, (float(totals[Total.LONGEST]), float(fast[Total.LONGEST]))
+
+    def count(self, longest: tuple[float, float]) -> None:
+        """Count a choice that a state with the same past has planned; what `decide` would have noted of it is noted."""
+        super().count(longest)
+        self.fast_totals[Total.LONGEST] = max(self.fast_totals[Total.LONGEST], longest[1])
+
     def _decide(
-        self, arms: CheckedArms, seed: Any, totals: Any, otherwise: str, *, keep: bool
+        self, arms: CheckedArms, seed: Any, totals: Any, otherwise: str, *, keep: bool, fast: Any = None
     ) -> tuple[int, CheckedRound]:
         weights = self.weights
         if weights.shape[0] != arms.width:
             self._fits(arms)
             weights = self.first_weights(arms.width)
-        fast = self.fast_totals if keep else self.fast_totals.copy()
+        if fast is None:
+            fast = self.fast_totals if keep else self.fast_totals.copy()
         block = np.empty(self.block_size(arms.count))
         arm = blend.decide(
             arms.rows, arms.allowed, seed, self.how, (weights, self.experts, totals),

@@ -8,6 +8,7 @@ compiles (kernels/jit.py). With neither, a kernel says at its first call what to
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from massart.errors import InvalidParameterError, MissingPackageError
 
 __all__ = ["BUILT", "MISSING", "WHY_NOT_BUILT", "Compiled", "compiled", "intrinsic", "ir", "level", "levels", "models",
-           "njit", "nothing_compiled", "overload", "register_model", "types"]  # fmt: skip
+           "njit", "nothing_compiled", "overload", "prepare", "register_model", "types"]  # fmt: skip
 
 # What kernels take. Values of rows are float32 or float64; indices are unsigned, of 32 or 64 bits.
 Floats = NDArray[np.float64]
@@ -85,6 +86,17 @@ def _extension() -> tuple[Any, str]:
     return built, ""
 
 
+def prepare(kernel: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
+    """A function without arguments that calls a kernel with these, which are taken apart and checked once.
+
+    It uses arrays as they lie in memory now: who replaces one of them by another prepares anew.
+    """
+    if BUILT is None:
+        return partial(kernel, *arguments)
+    prepared: Callable[[], Any] = BUILT.prepare(kernel.__name__, *arguments)
+    return prepared
+
+
 class _Base:
     """Stands for the classes of Numba that kernels extend."""
 
@@ -134,7 +146,7 @@ if BUILT is None:
 if BUILT is not None or MISSING:
     ir = models = overload = register_model = types = _Nothing()
 
-    def intrinsic(function: Callable[..., Any]) -> Any:
+    def intrinsic(function: Any) -> Any:
         """Intrinsics are part of the kernels that were compiled."""
         return function
 

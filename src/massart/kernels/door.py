@@ -33,6 +33,11 @@ def _floats(a: NDArray[Any]) -> NDArray[Any]:
         return a.astype(np.float64)
 
 
+def regular(a: NDArray[Any]) -> NDArray[Any]:
+    """The array, or a copy, one entry after the other, each at an address that is a multiple of its size."""
+    return a if a.flags.num & _REGULAR == _REGULAR else np.require(a, requirements=("C", "A"))
+
+
 def read_only(a: NDArray[Any]) -> NDArray[Any]:
     """A read-only view: kernels are compiled for it alone, and a memory map is used where it lies."""
     view = a.view()
@@ -40,6 +45,7 @@ def read_only(a: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+_REGULAR = 0x101  # of an array's flags: C-contiguous and aligned
 _NO_ORDER = np.empty(0, np.uint64)
 NO_WEIGHT = np.empty(0)
 _SEAL = object()  # who has it has checked
@@ -109,7 +115,7 @@ class Rows(Value):
             return found.check()
         data, indices, indptr = rows
         if not (
-            all(type(part) is np.ndarray and part.ndim == 1 and part.flags.c_contiguous for part in rows)
+            all(type(part) is np.ndarray and part.ndim == 1 and part.flags.num & _REGULAR == _REGULAR for part in rows)
             and data.dtype in _FLOATS
             and indices.dtype == indptr.dtype
             and indices.dtype in (_UINT32, _UINT64)
@@ -136,8 +142,8 @@ class Rows(Value):
             )
         unsigned = np.uint32 if X.indices.dtype == np.int32 and X.indptr.dtype == np.int32 else np.uint64
         wide = np.int32 if unsigned is np.uint32 else np.int64
-        indices = read_only(np.ascontiguousarray(X.indices, wide).view(unsigned))
-        indptr = read_only(np.ascontiguousarray(X.indptr, wide).view(unsigned))
+        indices = read_only(regular(np.asarray(X.indices, wide)).view(unsigned))
+        indptr = read_only(regular(np.asarray(X.indptr, wide)).view(unsigned))
         verdict, row = kernel.check_indices(indices, indptr, X.shape[1])
         if verdict == kernel.OUT_OF_RANGE:
             raise InvalidDataError(
@@ -145,7 +151,7 @@ class Rows(Value):
                 "or row pointers that do not fit its data: build it again with scipy.sparse.csr_matrix. "
                 "Nothing was learned from this batch."
             )
-        parts = read_only(np.ascontiguousarray(_floats(X.data))), indices, indptr
+        parts = read_only(regular(_floats(X.data))), indices, indptr
         in_order = verdict != kernel.NOT_CANONICAL
         return Rows(None, parts, X.shape[0], X.shape[1], names, longest, in_order, _SEAL)
 
@@ -188,12 +194,12 @@ class Rows(Value):
     def _blocks(self, order: NDArray[np.uint64]) -> Iterator[tuple[NDArray[Any], int]]:
         """Dense rows as C-ordered arrays, with the place of their first; all at once if they are C-ordered already."""
         X = np.asarray(self.dense)
-        if X.flags.c_contiguous and order.size == 0:
+        if X.flags.num & _REGULAR == _REGULAR and order.size == 0:
             yield read_only(X), 0
             return
         for start in range(0, order.size or self.count, _BLOCK):
             pick: Any = order[start : start + _BLOCK] if order.size else slice(start, start + _BLOCK)
-            yield read_only(np.ascontiguousarray(X[pick])), start
+            yield read_only(regular(X[pick])), start
 
     @property
     def _entries(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -252,8 +258,8 @@ class Rows(Value):
                 yield rows, self._batch_of(place, order, y, weight), place
             return
         X = np.asarray(self.dense)
-        if count == 0 or X.flags.c_contiguous:
-            yield read_only(np.ascontiguousarray(X)), (count, chosen, y, weight), slice(0, count)
+        if count == 0 or X.flags.num & _REGULAR == _REGULAR:
+            yield read_only(regular(X)), (count, chosen, y, weight), slice(0, count)
             return
         for block, start in self._blocks(chosen):
             place = slice(start, start + block.shape[0])
@@ -293,6 +299,20 @@ class Rows(Value):
             score_dense(block, weights, scores[start : start + block.shape[0]])
         return scores
 
+    def as_dense(self, order: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """(rows of the order, width) float64: a copy of these rows, for few columns."""
+        if self.csr is None:
+            return np.ascontiguousarray(np.asarray(self.dense)[order.astype(np.int64)], np.float64)
+        found = np.zeros((order.size, self.width))
+        for (data, indices, indptr), start in self._csr_blocks(order):
+            own = order if self.in_order else np.arange(indptr.size - 1, dtype=np.uint64)
+            sizes = np.diff(indptr)[own].astype(np.int64)
+            rows = np.repeat(np.arange(start, start + own.size), sizes)
+            first = np.repeat(indptr[own].astype(np.int64) - np.cumsum(sizes) + sizes, sizes)
+            entries = first + np.arange(rows.size)
+            found[rows, indices[entries]] = data[entries]
+        return found
+
     def refuse(self, order: NDArray[np.uint64] | None, place: int) -> NoReturn:
         """Raise for the row at a place of the order."""
         raise self.refusal(place if order is None else int(order[place]))
@@ -313,9 +333,6 @@ class Rows(Value):
 
 class FiniteRows(Rows):
     """Rows of which every value has been looked at; made by `Rows.check` and `Rows.read` alone."""
-
-
-_REGULAR = 0x101  # of an array's flags: C-contiguous and aligned
 
 
 def _is_vector(array: Any, dtype: "np.dtype[Any]", size: int | None = None) -> bool:
@@ -343,7 +360,7 @@ def check_outputs(
     if average.size and not (
         average.shape == weights.shape
         and average.dtype == _FLOAT64
-        and average.flags.c_contiguous
+        and average.flags.num & _REGULAR == _REGULAR
         and average.flags.writeable
     ):
         raise InvalidDataError(f"average must be an array of shape {weights.shape}, as new_average makes it")

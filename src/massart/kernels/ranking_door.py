@@ -23,8 +23,8 @@ from massart.kernels.learning import rows as rows_kernel
 from massart.kernels.learning.ranking import Setting
 from massart.options import LEAST_MARGIN
 
-__all__ = ["CheckedArms", "CheckedRound", "check_arms", "check_block", "check_round", "check_sparse",
-           "contexts_too_long", "make_round", "sparse_arms"]  # fmt: skip
+__all__ = ["CheckedArms", "CheckedRound", "check_arms", "check_block", "check_round", "check_sparse", "check_stored",
+           "contexts_too_long", "make_round", "ordered_arms", "sparse_arms", "stored_arms"]  # fmt: skip
 
 _FLOAT = np.dtype(np.float64)
 _NUMBERS = "fiubO"  # booleans, whole numbers, floats, and objects that say which float they are
@@ -257,6 +257,12 @@ def sparse_arms(data: Any, indices: Any, indptr: Any, shape: tuple[int, int], al
     return _arms(check_sparse(data, indices, indptr, shape), _mask(allowed, shape[0]), *shape)
 
 
+def ordered_arms(data: Any, indices: Any, indptr: Any, shape: tuple[int, int], allowed: Any) -> CheckedArms:
+    """Arms of an offer, which has few entries: its arrays, of 64 bits, are in order, and the caller lets go of them."""
+    mask = _everyone(shape[0]) if allowed is None else _mask(allowed, shape[0])
+    return _arms((_frozen(data), _frozen(indices).view(np.uint64), _frozen(indptr).view(np.uint64)), mask, *shape)
+
+
 def make_round(arms: CheckedArms, block: NDArray[np.float64], experts: int) -> CheckedRound:
     """For kernels/ranking_state.py: a round that `decide` has just filled."""
     made = object.__new__(CheckedRound)
@@ -306,6 +312,40 @@ def check_block(arms: CheckedArms, block: NDArray[np.float64], state: Any) -> Ch
         raise _never_written()
     if state.is_blend:
         _check_rest(arms, block, how, experts)
+    return make_round(arms, block, experts)
+
+
+def stored_arms(data: Any, indices: Any, indptr: Any, width: int, allowed: NDArray[np.bool_]) -> CheckedArms:
+    """Arms of CSR parts that our own store kept, of the right types; their indices are checked, and rows are sorted."""
+    rows = data, indices.astype(np.uint64), indptr.astype(np.uint64)
+    if indptr[-1] != data.size or not allowed.any() or rows_kernel.check_indices(rows[1], rows[2], width)[0]:
+        raise InvalidDataError("the arms of a stored round do not fit together: the store is damaged")
+    return _arms(rows, _frozen(allowed), allowed.size, width)
+
+
+@lru_cache(maxsize=64)
+def _arms_of_block(k: int, experts: int, is_blend: bool) -> NDArray[np.int64]:
+    """Where numbers of arms stand in a block."""
+    size = rounds.block_size(k, experts)
+    places = [rounds.ARM, *range(rounds.HEAD + experts, rounds.HEAD + 2 * experts)]
+    if is_blend:
+        places += [size + place for place in places[1:]] + [2 * size]
+    return np.array(places)
+
+
+def check_stored(arms: CheckedArms, block: NDArray[np.float64], state: Any) -> CheckedRound:
+    """The round of a block that our own store kept: finite, of the right size, and with indices in range.
+
+    That is what keeps a kernel within its arrays. Whoever can write the store can change what is learned; for what
+    comes from outside there is `check_block`.
+    """
+    k, experts = arms.count, state.experts.shape[1]
+    if block.shape != (state.block_size(k),) or not np.logical_and.reduce(np.isfinite(block)):
+        raise _never_written()
+    numbers = block[_arms_of_block(k, experts, state.is_blend)].tolist()
+    in_range = min(numbers) >= 0.0 and max(numbers) < k and all(map(float.is_integer, numbers))
+    if not (in_range and block[rounds.HEAD + 3 * experts + int(numbers[0])] > 0.0):
+        raise _never_written()
     return make_round(arms, block, experts)
 
 

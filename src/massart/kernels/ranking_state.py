@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, ModelFileError
+from massart.kernels.door import regular
 from massart.kernels.learning import paper_ranking as paper
 from massart.kernels.learning import ranking as kernel
 from massart.kernels.learning import ranking_rounds as rounds
@@ -109,6 +110,11 @@ class RankingState:
         """The numbers in the block of a choice among so many arms."""
         return rounds.block_size(arms, self.experts.shape[1])
 
+    def allowed_part(self, arms: int) -> slice:
+        """Where a block of so many arms says which of them may be played."""
+        start = rounds.HEAD + 3 * self.experts.shape[1] + arms
+        return slice(start, start + arms)
+
     @property
     def width(self) -> int | None:
         """The number of features, from the first contexts on."""
@@ -168,6 +174,17 @@ class RankingState:
     def foresee(self, arms: CheckedArms, otherwise: str = "") -> CheckedRound:
         """What `decide` would do but for the coin; nothing changes."""
         return self._decide(arms, np.uint64(0), self.totals.copy(), otherwise, keep=False)[1]
+
+    def plan(self, arms: CheckedArms, otherwise: str = "") -> tuple[CheckedRound, tuple[float, float]]:
+        """As `foresee`; and the longest contexts with this round, for `count`, by whoever learns it."""
+        totals = self.totals.copy()
+        made = self._decide(arms, np.uint64(0), totals, otherwise, keep=False)[1]
+        return made, (float(totals[Total.LONGEST]), 0.0)
+
+    def count(self, longest: tuple[float, float]) -> None:
+        """Count a choice that a state with the same past has planned; what `decide` would have noted of it is noted."""
+        self.totals[Total.CHOICES] += 1.0
+        self.totals[Total.LONGEST] = max(self.totals[Total.LONGEST], longest[0])
 
     def _decide(
         self, arms: CheckedArms, seed: Any, totals: Any, otherwise: str, *, keep: bool
@@ -266,7 +283,7 @@ def simulation(contexts: Any, rewards: Any, state: RankingState) -> tuple[Any, A
         if any(array.dtype.kind not in "fiubO" for array in given):
             raise TypeError
         with np.errstate(over="ignore"):
-            X, r = (np.ascontiguousarray(array, np.float64) for array in given)
+            X, r = (regular(np.asarray(array, np.float64)) for array in given)
     except Exception:
         raise InvalidDataError("contexts and rewards must be arrays of real numbers") from None
     if X.ndim != 3 or r.shape != X.shape[:2] or X.shape[1] < 1 or X.shape[2] < 1:

@@ -34,6 +34,7 @@ __all__ = [
     "check_pair",
     "check_pool",
     "check_specialists",
+    "check_two",
 ]
 
 _CHECKED = 1 << 16  # rows of an array that are looked at together
@@ -243,6 +244,14 @@ def check_pair(totals: NDArray[Any]) -> None:
     check_arrays({"totals": totals}, {"totals": (len(Total),)})
     _check_ranges("totals", totals, _PAIR_TOTALS)
     _check_counts("totals", totals[Total.ROUNDS], totals[Total.MISTAKES])
+
+
+def check_two(arrays: Mapping[str, NDArray[Any]], width: int) -> None:
+    """The mixture of two pools, and the spreads of so many columns: mixture.py and softmax.py say what they are."""
+    check_arrays(arrays, {"totals": (len(Total),), "members": (len(Member), 2), "spreads": (2, width), "seen": (1,)})
+    for name, ranges in (("totals", _TOTALS), ("members", _MEMBERS), ("spreads", {1: _SIZE}), ("seen", {0: _SIZE})):
+        _check_ranges(name, arrays[name], ranges)
+    _check_counts("totals", arrays["totals"][Total.ROUNDS], arrays["totals"][Total.MISTAKES])
 
 
 def check_specialists(arrays: Mapping[str, NDArray[Any]], groups: int) -> None:

@@ -1,6 +1,6 @@
 """Certificates: what is proved of the mistakes so far, in numbers and in one sentence; a classifier's summary."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import ceil, inf, isfinite
 from typing import Any
 
@@ -119,6 +119,17 @@ class Certificate(Value):
         """The sentence."""
         return self.sentence
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        verdict, _, words = self.sentence.partition(": ")
+        facts = [
+            ("verdict", words),
+            ("mistakes", f"{self.mistakes:,.0f} in {self.rounds:,.0f} rounds"),
+            ("bound", f"{self.confident_mistake_bound:,.0f} at confidence {self.confidence:.4g}"),
+            ("assumes", f"noise rate {self.noise_rate:.3g}, margin {self.margin:.2g}, {self.classes} classes"),
+        ]
+        return facts_html(facts, f"Certificate: {verdict}")
+
     def without_bound(self, unproved: bool) -> "Certificate":
         """The same, but for bounds, if what the theorem assumes is known not to hold."""
         if not unproved:
@@ -195,12 +206,22 @@ def as_text(model: Any) -> str:
 
 
 def as_html(model: Any) -> str:
-    """The same as a table without colours of its own, so that it suits a light and a dark page."""
+    """The same as a table."""
+    return facts_html(_facts(model))
+
+
+def facts_html(facts: Sequence[tuple[str, str]], title: str = "") -> str:
+    """Facts as a table for notebooks, without colours of its own, so that it suits a light and a dark page.
+
+    >>> facts_html([("a<b", "x & y")]).count("&lt;"), "<b>" in facts_html([], title="<b>")
+    (1, False)
+    """
     from html import escape  # noqa: PLC0415 - for notebooks alone
 
     rows = "".join(
-        f'<tr><th style="text-align:left;white-space:nowrap;padding:2px 12px 2px 0">{escape(name)}</th>'
-        f'<td style="text-align:left;padding:2px 0">{escape(fact)}</td></tr>'
-        for name, fact in _facts(model)
+        f'<tr><th style="text-align:left;white-space:nowrap;vertical-align:top;padding:2px 12px 2px 0">{escape(name)}'
+        f'</th><td style="text-align:left;padding:2px 0">{escape(fact)}</td></tr>'
+        for name, fact in facts
     )
-    return f'<table style="border:none;margin-top:8px">{rows}</table>'
+    head = f'<div style="font-weight:600">{escape(title)}</div>' if title else ""
+    return f'{head}<table style="border:none;margin-top:8px">{rows}</table>'

@@ -1,7 +1,8 @@
 """The certificate of several classes that are learned together: Theorem 23 of docs/theory.md.
 
 A wrong answer of one halfspace per class needs a wrong halfspace, or a class that comes for the first time, so the
-bounds of the halfspaces add up. What the answers lost beyond those of the halfspaces is measured.
+bounds of the halfspaces add up. What the answers lost beyond those of the halfspaces is measured. Optimal error is
+SQ-hard from three classes on, even under random noise (arXiv 2502.11413), so no bound like noise_rate * T is claimed.
 """
 
 from math import inf

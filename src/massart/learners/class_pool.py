@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from massart.errors import InvalidParameterError
 from massart.kernels.door import NO_WEIGHT, FiniteRows, Rows, read_only
 from massart.kernels.learning import class_mixture, mixture
 from massart.kernels.learning import class_pool as kernel
@@ -18,7 +19,7 @@ from massart.kernels.learning.row_blocks import Block, read_rows
 from massart.kernels.learning.simd import LANES
 from massart.kernels.learning.softmax import RAW_SUMS
 from massart.kernels.states import check_class_pool
-from massart.learners.base import Learner, check_columns
+from massart.learners.base import Learner, check_columns, check_wider, widened
 from massart.learners.certificate import Certificate
 from massart.learners.class_arrays import (
     BY_CLASS,
@@ -140,6 +141,23 @@ class ClassPool(Learner):
     def n_features(self) -> int:
         """The columns of a row."""
         return self._n_features
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether its learners take columns as they are, so that it can be widened."""
+        return self._kind == kernel.RAW
+
+    @locked
+    def widen(self, n_features: int) -> None:
+        """Make room for more columns, if `is_raw`: from now on as if there had been so many from the start."""
+        check_wider(n_features, self._n_features)
+        if not self.is_raw or self._map is not None:
+            raise InvalidParameterError(
+                "only a pool of several classes on sparse rows, all columns kept, can be widened"
+            )
+        weights = self._arrays["weights"]
+        self._arrays["weights"] = widened(weights, aligned(n_features + 1, weights.shape[1]))
+        self._n_features = n_features
 
     @locked
     def join(self, places: NDArray[np.int64], class_weight: NDArray[np.float64]) -> None:
@@ -299,6 +317,8 @@ class ClassPool(Learner):
         """Weigh experts and calibrations as another pool of the same kind does."""
         for name in ("members", "mixed", "trust"):
             self._arrays[name] = other._arrays[name].copy()
+        sums = [mixture.Total.TOTAL, mixture.Total.TOTAL_THEN]  # of the shares of members
+        self._arrays["totals"][sums] = other._arrays["totals"][sums]
 
     def _counts(self) -> tuple[float, float]:
         """Rows learned, and how many of them were predicted wrongly just before."""

@@ -14,7 +14,7 @@ from massart.kernels.door import NO_WEIGHT, Rows, check_weights
 from massart.kernels.forms import check_mask
 from massart.learners.class_pool import ClassPool
 from massart.learners.class_weights import balanced_weights, class_weights, joined_counts
-from massart.learners.fit import calibrated, canonical_order, fit_batch, fit_classes, new_calibration
+from massart.learners.fit import calibrated, canonical_order, fit_again, fit_batch, new_calibration
 from massart.learners.fitted import FittedClassifier
 from massart.learners.group_columns import group_columns
 from massart.learners.groups import Grouped
@@ -29,6 +29,7 @@ from massart.learners.inputs import (
     unchanged_on_error,
 )
 from massart.learners.multiclass import Binary, OneVsRest, new_learner, targets_of, with_groups
+from massart.learners.products import Products
 from massart.options import LearnerOptions, one_of
 
 
@@ -76,6 +77,11 @@ class MassartClassifier(FittedClassifier):
         The value of the constant coordinate, see `margin`.
     normalize : bool, default=True
         Whether to scale rows to norm 1. If False, `margin` is in the units of the rows.
+    products : bool, default=False
+        Whether, with two classes and at most 64 columns, a second pool learns columns and their products by pairs,
+        mixed with the one without, for data that is not linear (docs/experts.md). Then there is no `coef_`, and time
+        grows with the square of the columns. More classes with default settings have products anyway. Not with
+        `noise_rate` and `margin` both given, `horizon` or groups.
     class_weight : dict or "balanced", default=None
         Weights by label: a mistake then costs the weight of its label, and the noise rate that counts is
         `theory.class_weight_noise_rate` (Theorem 13); with more than two classes, each is weighed against the rest,
@@ -97,7 +103,7 @@ class MassartClassifier(FittedClassifier):
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1 or n_classes, n_features)
     intercept_ : ndarray of shape (1 or n_classes,)
-        Of scores that are linear: not of several classes with default settings, which are learned together.
+        Of scores that are linear: not with `products`, nor of several classes with default settings.
     n_features_in_, feature_names_in_ : as in scikit-learn; of a frame that is hashed, its columns.
     reading_ : dict
         How a frame with text was hashed; of a model file of `massart train`, how its files were read.
@@ -170,6 +176,7 @@ class MassartClassifier(FittedClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         normalize: bool = True,
+        products: bool = False,
         class_weight: Any = None,
         missing: str = "error",
         hash_bits: int = BITS,
@@ -185,6 +192,7 @@ class MassartClassifier(FittedClassifier):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.normalize = normalize
+        self.products = products
         self.class_weight = class_weight
         self.missing = missing
         self.hash_bits = hash_bits
@@ -218,7 +226,10 @@ class MassartClassifier(FittedClassifier):
                 learner.mark_unproved()
             self._batch_weights, self._batch_learner = None, None
             if isinstance(learner, ClassPool):
-                self._batch_learner = fit_classes(learner, rows, labels, weight, passes, seed)
+                self._batch_learner = fit_again(learner, rows, labels, labels, weight, passes, seed)
+            elif isinstance(learner, Products):
+                targets = targets_of(learner, labels)
+                self._batch_learner = fit_again(learner, rows, targets, labels, weight, passes, seed)
             elif isinstance(learner, Grouped):
                 order, weight = canonical_order(rows, labels, weight, seed)
                 if order.size > np.count_nonzero(weight):
@@ -234,8 +245,8 @@ class MassartClassifier(FittedClassifier):
             self.classes_, self._learner, self.n_iter_, self._is_open = classes, learner, passes, False
             self._calibration, self._labels_seen = None, None
             note_labels(self)
-            if self._batch_weights is not None:
-                self._calibration = calibrated(rows, self._batch_weights, labels, weight, seed)
+            if not isinstance(learner, ClassPool | Grouped):
+                self._calibration = calibrated(rows, self._own_scores(rows), labels, weight, seed)
         return self
 
     def partial_fit(
@@ -361,7 +372,9 @@ class MassartClassifier(FittedClassifier):
             else:
                 learner.learn_rows(rows, targets, weight, order, scores=scores)
             predicted = (scores >= 0.0).astype(np.int64)
-        if self._calibration is None or self._batch_weights is not None:  # what `fit` found has another
+        if (
+            self._calibration is None or self._batch_weights is not None or self._batch_learner is not None
+        ):  # what `fit` found has another
             self._calibration = new_calibration(learner)
         taken: Any = slice(None) if order is None else order.astype(np.int64)
         self._calibration.learn(scores, targets[taken], weight[taken] if weight.size else weight)
@@ -378,5 +391,5 @@ class MassartClassifier(FittedClassifier):
         one_of("missing", self.missing, ("error", "zero"))
         return LearnerOptions(
             self.noise_rate, self.margin, self.horizon, self.update, self.optimizer, self.voting,
-            bool(self.fit_intercept), self.intercept_scaling, bool(self.normalize),
+            bool(self.fit_intercept), self.intercept_scaling, bool(self.normalize), products=self.products,
         )  # fmt: skip

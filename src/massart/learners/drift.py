@@ -17,10 +17,8 @@ from massart.kernels.learning import mixture
 from massart.kernels.learning import pool as kernel
 from massart.kernels.learning.elementary import exp, exp_all
 from massart.kernels.states import check_arrays, check_pair
-from massart.learners.base import BinaryLearner
-from massart.learners.certificate import Certificate
-from massart.learners.certify import Prod
 from massart.learners.locking import locked
+from massart.learners.pair import PoolPair, new_totals, second_seed
 from massart.learners.pool import Grid, Pool
 from massart.options import LONGEST_HORIZON, LearnerOptions
 
@@ -65,7 +63,7 @@ def fade(pool: Pool, factor: float) -> None:
         pool._C[kernel.DEVIATION] *= factor
 
 
-class Drifting(BinaryLearner):
+class Drifting(PoolPair):
     """`Pool` twice: one keeps all rounds, the other about the last `horizon`.
 
     >>> learner = Drifting(2, horizon=100)
@@ -76,7 +74,7 @@ class Drifting(BinaryLearner):
     (4000, True)
     """
 
-    _no_average = np.empty((0, 0))
+    _parts = ("steady", "recent")
 
     def __init__(
         self,
@@ -90,20 +88,24 @@ class Drifting(BinaryLearner):
         options = options.replace(horizon=horizon, **changes)
         if options.horizon is None:
             raise InvalidParameterError("horizon=None: give the number of rounds after which the past may be forgotten")
-        totals = np.zeros(len(mixture.Total))
-        totals[[mixture.Total.PRIOR, mixture.Total.CHANCE]] = 0.5
-        totals[mixture.Total.FAVOUR] = 1.0
         steady = Pool(n_features, options, grid=grid, forgetting=False)
-        seed = (options.seed ^ 0x5851F42D4C957F2D) % 2**64
-        recent = Pool(n_features, options, grid=grid, forgetting=False, seed=seed)
-        self._set(steady, recent, totals, np.array([horizon], dtype=np.float64))
+        recent = Pool(n_features, options, grid=grid, forgetting=False, seed=second_seed(options.seed))
+        self._set_pools(steady, recent, new_totals())
+        self._set_horizon(np.array([horizon], dtype=np.float64))
 
-    def _set(self, steady: Pool, recent: Pool, totals: NDArray[np.float64], horizon: NDArray[np.float64]) -> None:
-        self.steady, self.recent = steady, recent
-        self._scaled, self._class_weight = steady._scaled, steady._class_weight
-        self._t = totals  # counts, and the state of Prod
+    def _set_horizon(self, horizon: NDArray[np.float64]) -> None:
         self._horizon = horizon  # (1,)
         self._period = max(1, int(_SPAN * horizon[0]))
+
+    @property
+    def steady(self) -> Pool:
+        """The pool that keeps all rounds."""
+        return self._first
+
+    @property
+    def recent(self) -> Pool:
+        """The pool that forgets."""
+        return self._second
 
     def _learn(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any, scores: Any) -> None:
         taken = np.arange(rows.count, dtype=np.uint64) if order is None else order
@@ -140,9 +142,6 @@ class Drifting(BinaryLearner):
         seen[first] = True
         return int(np.argmin(seen))
 
-    def _seed(self) -> np.uint64:
-        return np.uint64(~self.steady._seed[0])
-
     def score(self, x: NDArray[Any]) -> float:
         """The score of the vote of the pool that does better at present."""
         return self.leader.score(x)
@@ -157,28 +156,6 @@ class Drifting(BinaryLearner):
         """The weights of the leader's vote, without the constant coordinate."""
         return self.leader.weights
 
-    def _counts(self) -> tuple[float, float]:
-        """Rows learned, and how many of them were predicted wrongly just before."""
-        return self._t[mixture.Total.ROUNDS], self._t[mixture.Total.MISTAKES]
-
-    def certificate(self, confidence: float = 0.99) -> Certificate:
-        """What is proved if nothing moves: that of the pool that keeps all rounds, plus what Prod costs."""
-        keys = (mixture.Total.WRONG, mixture.Total.EXPECTED, mixture.Total.COINS, mixture.Total.HEAVIEST)
-        return self.steady.certificate_with(Prod(*(float(self._t[key]) for key in keys)), confidence)
-
-    def lower_noise_rate(self, confidence: float = 0.99) -> float:
-        """That of the pool that keeps all rounds: a limit if nothing moves."""
-        return self.steady.lower_noise_rate(confidence)
-
-    def mark_unproved(self) -> None:
-        """Certify nothing from now on: what the theorem assumes is known not to hold."""
-        self.steady.mark_unproved()
-
-    @property
-    def positive_weight(self) -> float:
-        """The sum of the sample weights of rows labelled +1."""
-        return self.steady.positive_weight
-
     def shares(self) -> dict[str, float]:
         """The weight of each expert of the leading pool."""
         return self.leader.shares()
@@ -188,23 +165,10 @@ class Drifting(BinaryLearner):
         """(1, experts, n_features + 1): the weights of every expert of both pools."""
         return np.concatenate([self.steady.columns(), self.recent.columns()], axis=1)
 
-    def summed(self, average: Any) -> tuple[NDArray[np.float64], float]:
-        """Of the pool that keeps all rounds: see `Pool.summed`."""
-        return self.steady.summed(average)
-
-    def new_average(self) -> Any:
-        """Zeros as `learn_rows(average=...)` takes them: see `Pool.new_average`."""
-        return self.steady.new_average()
-
     @locked
     def leaders(self) -> NDArray[np.float64]:
         """(1, n_features + 1): the weights of the leader's vote."""
         return self.leader.leaders()
-
-    @property
-    def n_features(self) -> int:
-        """The columns of a row."""
-        return self.steady.n_features
 
     @locked
     def widen(self, n_features: int) -> None:
@@ -220,33 +184,21 @@ class Drifting(BinaryLearner):
         self.steady.narrow(n_features)
         self.recent.narrow(n_features)
 
-    def arrays(self) -> dict[str, Any]:
-        """All of its state; `from_arrays` restores it bit for bit."""
-        own = {"totals": self._t, "horizon": self._horizon}
-        for name, pool in (("steady", self.steady), ("recent", self.recent)):
-            own |= {f"{name}.{part}": array for part, array in pool.arrays().items()}
-        return own
+    def _own_arrays(self) -> dict[str, Any]:
+        return {"totals": self._t, "horizon": self._horizon}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any]) -> Self:
         """The learner whose `arrays()` these are."""
         check_pair(arrays["totals"])
         check_arrays(arrays, {"horizon": (1,)})
-        pools = [
-            Pool.from_arrays(
-                {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-            )
-            for prefix in ("steady.", "recent.")
-        ]
-        if pools[0].n_features != pools[1].n_features or not 1 <= arrays["horizon"][0] <= LONGEST_HORIZON:
+        steady, recent = cls._pools_of(arrays)
+        if steady.n_features != recent.n_features or not 1 <= arrays["horizon"][0] <= LONGEST_HORIZON:
             raise ModelFileError("the arrays are not those of two pools of one width and a horizon of 1 or more")
         learner = cls.__new__(cls)
-        learner._set(pools[0], pools[1], arrays["totals"], arrays["horizon"])
+        learner._set_pools(steady, recent, arrays["totals"])
+        learner._set_horizon(arrays["horizon"])
         return learner
 
-    @locked
-    def copy(self) -> Self:
-        """An independent learner in the same state."""
-        twin = type(self).__new__(type(self))
-        twin._set(self.steady.copy(), self.recent.copy(), self._t.copy(), self._horizon.copy())
-        return twin
+    def _copy_to(self, twin: Self) -> None:
+        twin._set_horizon(self._horizon.copy())

@@ -6,6 +6,7 @@ given out: a feature that is new then shares the column that its hash points to.
 """
 
 import json
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from massart.data.offers import WIDTH, Offer, has_names, offer_of, offer_of_matrix
 from massart.errors import InvalidDataError, ModelFileError
-from massart.kernels.ranking_door import CheckedArms, check_arms, sparse_arms
+from massart.kernels.ranking_door import CheckedArms, check_arms, ordered_arms
 from massart.kernels.ranking_state import RankingState
 
 __all__ = ["MOST_COLUMNS", "FeatureTable"]
@@ -71,22 +72,26 @@ class FeatureTable:
     def arms(self, offer: Offer, allowed: Any, *, keep: bool = True) -> CheckedArms:
         """The arms of an offer, CSR; features that are new get columns, which are forgotten again unless `keep`."""
         known, first = self._columns, len(self._columns)
-        keys = [key for row in offer.rows for key in row]
-        columns = [known.get(key, -1) for key in keys]
+        columns: list[Any] = list(map(known.get, chain.from_iterable(offer.rows)))
         width = first
-        if -1 in columns:
-            given = known if keep else dict(known)
-            columns = [given[key] if key in given else _new(given, key) for key in keys]
-            width = len(given)
-            if keep and width > first:
+        if None in columns:
+            keys = list(chain.from_iterable(offer.rows))
+            new = dict.fromkeys(key for key, column in zip(keys, columns, strict=True) if column is None)
+            given = {key: first + place for place, key in zip(range(MOST_COLUMNS - first), new, strict=False)}
+            columns = [
+                column if column is not None else given.get(key, key % MOST_COLUMNS)
+                for key, column in zip(keys, columns, strict=True)
+            ]
+            width = first + len(given)
+            if keep and given:
+                known.update(given)
                 self._note_names(offer, first)
         values = np.array([value for row in offer.rows for value in row.values()], dtype=np.float64)
-        sizes = np.array([len(row) for row in offer.rows], dtype=np.int64)
+        sizes = np.array(list(map(len, offer.rows)), dtype=np.int64)
         parts = _ordered(values, np.array(columns, dtype=np.int64), sizes)
         if width == 0:
             raise InvalidDataError("arms have no features: give each at least one that is not 0, or an id")
-        mask = np.ones(sizes.size, dtype=bool) if allowed is None else allowed
-        return sparse_arms(*parts, (sizes.size, width), mask)
+        return ordered_arms(*parts, (sizes.size, width), allowed)
 
     def _note_names(self, offer: Offer, first: int) -> None:
         """Names of the columns from `first` on, as long as there is room."""
@@ -155,12 +160,6 @@ class FeatureTable:
         return table
 
 
-def _new(given: dict[int, int], key: int) -> int:
-    if len(given) < MOST_COLUMNS:
-        return given.setdefault(key, len(given))
-    return key % MOST_COLUMNS
-
-
 def _ordered(
     values: NDArray[np.float64], columns: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
@@ -169,6 +168,13 @@ def _ordered(
     >>> [part.tolist() for part in _ordered(np.array([1.0, 2.0, 3.0]), np.array([4, 0, 4]), np.array([3]))]
     [[2.0, 4.0], [0, 4], [0, 2]]
     """
+    starts = np.zeros(sizes.size + 1, np.int64)
+    sizes.cumsum(out=starts[1:])
+    rising = np.ones(columns.size + 1, dtype=bool)
+    np.greater(columns[1:], columns[:-1], out=rising[1:-1])
+    rising[starts] = True
+    if rising.all():  # as it is where features come in the order in which they first occurred
+        return values, columns, starts
     rows = np.repeat(np.arange(sizes.size), sizes)
     order = np.lexsort((columns, rows))
     values, columns = values[order], columns[order]

@@ -9,7 +9,7 @@ groups of rows moves the minimum of every convex loss, but not this one.
 """
 
 from math import sqrt
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,9 @@ from massart.kernels.learning.rows import score_many, score_many_csr
 from massart.learners.calibration import ClassCalibration, ScoreCalibration
 from massart.learners.class_pool import ClassPool
 from massart.learners.multiclass import Binary, OneVsRest
+from massart.learners.products import Products
 
+_Together = TypeVar("_Together", ClassPool, Products)  # learners whose answers are not linear
 _DRAWS = 6  # rounds drawn by chance
 _JUDGED = 20_000  # rows that judge the candidates, at most
 _AT_ONCE = 16  # candidates that are judged at once
@@ -128,27 +130,29 @@ def canonical_order(
     return order.astype(np.uint64), per_copy / per_copy.max()
 
 
-def fit_classes(
-    learner: ClassPool,
+def fit_again(
+    learner: _Together,
     rows: Rows,
+    targets: NDArray[Any],
     labels: NDArray[np.int64],
     weight: NDArray[np.float64],
     passes: int,
     seed: int,
-) -> ClassPool:
+) -> _Together:
     """Learn the rows once with `learner`, go on with a copy for the other passes; return what predicts, the copy.
 
-    Rounds, mistakes and certificate are those of the first pass, as in `fit_batch`.
+    Rounds, mistakes and certificate are those of the first pass, as in `fit_batch`. `targets` are the labels as the
+    learner takes them.
     """
     order, weight = canonical_order(rows, labels, weight, seed)
     if order.size > np.count_nonzero(weight):
         learner.mark_unproved()
-    learner.learn_rows(rows, labels, weight, order)
+    learner.learn_rows(rows, targets, weight, order)
     again = learner.copy()
     again.mark_unproved()
     rng = np.random.default_rng(seed)
     for _ in range(1, passes):
-        again.learn_rows(rows, labels, weight, rng.permutation(order))
+        again.learn_rows(rows, targets, weight, rng.permutation(order))
         again.mix_as(learner)  # only the first pass shows how good an expert is on rows that it has not seen
     return again
 
@@ -160,16 +164,16 @@ def new_calibration(learner: Binary | OneVsRest) -> ScoreCalibration | ClassCali
 
 def calibrated(
     rows: Rows,
-    weights: NDArray[np.float64],
+    scores: NDArray[np.float64],
     labels: NDArray[np.int64],
     weight: NDArray[np.float64],
     seed: int,
 ) -> ScoreCalibration | ClassCalibration:
-    """A calibration of the scores of (1 or classes, columns + 1) weights on the rows that they were learned from."""
+    """A calibration of the (rows, 1 or classes) scores of the rows that what gives them was learned from."""
     order, own = canonical_order(rows, labels, weight, seed)
     taken = order[:_JUDGED].astype(np.int64)
-    scores = np.stack([rows.score(np.ascontiguousarray(one))[taken] for one in weights], axis=1)
-    if len(weights) == 1:
+    scores = scores[taken]
+    if scores.shape[1] == 1:
         binary = ScoreCalibration()
         binary.learn(scores.ravel(), (2 * labels[taken] - 1).astype(np.int8), own[taken])
         return binary

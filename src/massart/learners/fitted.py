@@ -20,6 +20,7 @@ from massart.learners.groups import Grouped
 from massart.learners.halfspace import Halfspace
 from massart.learners.inputs import check_rows, own_errors
 from massart.learners.multiclass import Classes, OneVsRest
+from massart.learners.products import Products
 
 
 class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -35,7 +36,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_: NDArray[Any]
     _learner: Classes
     _batch_weights: NDArray[np.float64] | None  # (1 or n_classes, n_features + 1) after fit, None after partial_fit
-    _batch_learner: ClassPool | None = None  # what predicts after fit, if classes were learned together
+    _batch_learner: ClassPool | Products | None = None  # what predicts after fit, if that is not linear
     _calibration: ScoreCalibration | ClassCalibration | None = None  # of the scores, if they are linear
 
     def _rows(self, X: Any) -> Rows:
@@ -50,6 +51,11 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise AttributeError(  # noqa: TRY004 - so that there is none
                 "several classes that are learned together are not one linear score each, so there is no coef_ and no "
                 "intercept_: use predict_proba, or give noise_rate and margin"
+            )
+        if isinstance(self._learner, Products):
+            raise AttributeError(  # noqa: TRY004 - so that there is none
+                "with products=True the score is not linear in the columns, so there is no coef_ and no intercept_: "
+                "use decision_function"
             )
         return self._learner.leaders() if self._batch_weights is None else self._batch_weights
 
@@ -93,8 +99,8 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """X @ coef_.T + intercept_: (n,) for two classes, else (n, n_classes).
 
         With default settings and more than two classes, or classes that may still join, it is `predict_log_proba`, or
-        the difference of its two columns. With `groups`, rows whose group has a learner with more weight than that of
-        everybody have its scores instead.
+        the difference of its two columns. With `products` it is the score of the vote of both pools. With `groups`,
+        rows whose group has a learner with more weight than that of everybody have its scores instead.
         """
         check_is_fitted(self, "_learner")
         with own_errors():
@@ -103,6 +109,8 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self._learner, ClassPool):
             logs = np.log(self._probabilities(rows))
             return np.asarray(logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs)
+        if isinstance(self._learner, Products):
+            return self._own_scores(rows).ravel()
         weights = self._weights()
         if groups is None or not isinstance(self._learner, Grouped):
             return self._scores(X, rows, weights)
@@ -113,6 +121,13 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             inside = followed == group
             scores[inside] = self._scores(X, rows, self._learner.leaders_of(group))[inside]
         return scores
+
+    def _own_scores(self, rows: FiniteRows) -> NDArray[np.float64]:
+        """(rows, 1 or classes): the scores of what predicts now."""
+        if isinstance(self._learner, Products):
+            learner: Any = self._learner if self._batch_learner is None else self._batch_learner
+            return np.asarray(learner.scores(rows)[:, None])
+        return np.stack([rows.score(np.ascontiguousarray(own)) for own in self._weights()], axis=1)
 
     @staticmethod
     def _scores(X: Any, rows: FiniteRows, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -154,7 +169,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self._probabilities(rows)
         if self._calibration is None:
             raise InvalidDataError("this classifier has learned no probabilities: partial_fit some rows")
-        scores = np.stack([rows.score(np.ascontiguousarray(own)) for own in self._weights()], axis=1)
+        scores = self._own_scores(rows)
         first = self._learner.members[0] if isinstance(self._learner, OneVsRest) else self._learner
         if isinstance(first, Halfspace) and self._batch_weights is None and self.normalize:
             # Its scores are those of rows scaled to norm 1.

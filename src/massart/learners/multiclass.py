@@ -19,16 +19,17 @@ from massart.learners.groups import Grouped
 from massart.learners.halfspace import Halfspace, is_proved, make_halfspace, weighted_noise_rate
 from massart.learners.locking import locked
 from massart.learners.pool import Pool, expert_grid
+from massart.learners.products import Products, check_few
 from massart.options import LearnerOptions
 
 __all__ = ["Binary", "Classes", "OneVsRest", "make_grouped", "make_learner", "new_learner", "targets_of", "with_groups"]
 
-Binary = Halfspace | Pool | Drifting | Grouped  # the learners of two classes
+Binary = Halfspace | Pool | Drifting | Products | Grouped  # the learners of two classes
 _ROUNDS, _MISTAKES, _WRONG, _WEIGHT, _SIZE = range(5)
 
 
 def make_learner(n_features: int, options: LearnerOptions) -> Binary:
-    """One halfspace if noise rate and margin are known, else a pool of experts; two pools if it may forget.
+    """One halfspace if noise rate and margin are known, else a pool; two if it may forget, or has products.
 
     >>> type(make_learner(5, LearnerOptions(noise_rate=0.1, margin=0.05))).__name__
     'Halfspace'
@@ -39,8 +40,10 @@ def make_learner(n_features: int, options: LearnerOptions) -> Binary:
         return make_halfspace(n_features, options)
     known = None if options.noise_rate is None else weighted_noise_rate(options)
     grid = expert_grid(known, options.margin, fit_intercept=options.fit_intercept)
-    learner: Pool | Drifting
-    if options.horizon is None:
+    learner: Pool | Drifting | Products
+    if options.products:
+        learner = Products(n_features, options, grid=grid)
+    elif options.horizon is None:
         learner = Pool(n_features, options, grid=grid)
     else:
         learner = Drifting(n_features, options.horizon, options, grid=grid)
@@ -56,9 +59,10 @@ def make_grouped(n_features: int, options: LearnerOptions) -> Grouped:
     Traceback (most recent call last):
     massart.errors.InvalidParameterError: groups are for learners that keep all rounds: leave horizon=1000 out
     """
-    for name, usual in (("horizon", None), ("update", "inverse-margin"), ("optimizer", "auto")):
+    usual_options = {"horizon": None, "update": "inverse-margin", "optimizer": "auto", "products": False}
+    for name, usual in usual_options.items():
         if getattr(options, name) != usual:
-            only = "keep all rounds" if name == "horizon" else "mix experts"
+            only = {"horizon": "keep all rounds", "products": "are linear"}.get(name, "mix experts")
             raise InvalidParameterError(
                 f"groups are for learners that {only}: leave {name}={getattr(options, name)!r} out"
             )
@@ -219,6 +223,8 @@ def new_learner(
     if class_weight.size == 2 and not is_open:
         make = make_grouped if grouped else make_learner
         return make(width, options.replace(class_weight=tuple(class_weight.tolist()), seed=seed))
+    if options.products:
+        check_few(width)
     if not options.is_known and options.horizon is None:
         return ClassPool.with_options(width, class_weight, options.replace(seed=seed))
     seeds = np.random.SeedSequence(seed).generate_state(class_weight.size, np.uint64).tolist()
@@ -230,8 +236,8 @@ def with_groups(learner: Classes) -> Grouped:
     """A learner that has seen no groups, with groups from now on."""
     if not isinstance(learner, Pool):
         raise InvalidParameterError(
-            "groups come too late: with more than two classes or a horizon there are none, and with noise_rate and "
-            "margin given they must come with the first call"
+            "groups come too late: with more than two classes, products or a horizon there are none, and with "
+            "noise_rate and margin given they must come with the first call"
         )
     return Grouped.of(learner.copy())
 

@@ -75,6 +75,7 @@ _FORGETTING_NAMES = ("logistic, forgets fast", "logistic, forgets", "passive-agg
 
 _ENTRIES = 1 << 16  # of a block of rows: values that stay in the second cache until they are learned
 _ROWS = 1 << 12  # of a block, at most
+_NO_ORDER = np.empty(0, np.uint64)
 _MOST_ROWS = 1 << 32  # of the weights: the kernel has 32 bits for the number of a column
 
 
@@ -232,6 +233,22 @@ class Pool(PoolArrays):
         return int(
             kernel.learn_pool(rows, are_copies, batch, first, rounds, seed, self._how, state, sums, answers[first:])
         )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether weights have a row for each column, so that kernels take columns as they are."""
+        return self._map is None
+
+    def learn_packed(self, rows: Any, y: NDArray[np.int8], weight: NDArray[np.float64], scores: Any) -> None:
+        """`learn_rows` for rows that were made to be learned here: nothing is looked at, where `is_plain`.
+
+        `rows` is (values, columns, row pointers) of 64 and 32 bits: finite, none of them 0, each column once, in order,
+        and below `n_features`. kernels/parsing/features.py makes such rows.
+        """
+        with self._lock:
+            count, taken = y.size, tuple(read_only(part) for part in rows)
+            state, seed, batch = self._state(), self._seed[0], (count, _NO_ORDER, y, weight)
+            kernel.learn_pool(taken, False, batch, 0, count, seed, self._how, state, self._no_average, scores)
 
     def score(self, x: NDArray[Any]) -> float:
         """The score of the vote, which `predict` uses; `learn` may predict with an expert drawn at random."""

@@ -137,6 +137,26 @@ class PoolArrays(BinaryLearner):
             self._W = widened(self._W, aligned(n_features + 1, kernel.COLUMNS))
             self._V = widened(self._V, np.zeros(n_features + 1))
 
+    @property
+    def is_of_few(self) -> bool:
+        """Whether there are experts for few features, and they know all columns."""
+        return bool(self._F.size) and self._F.shape[1] - 1 == self.n_features
+
+    @locked
+    def widen_few(self, n_features: int) -> None:
+        """`widen`, and the experts for few features know the columns that come, too."""
+        d = self._F.shape[1] - 1
+        self.widen(n_features)
+        full, forgetting = (
+            np.zeros((n_features + 2, n_features + 1)),
+            np.zeros((len(self._D), kernel.padded(n_features))),
+        )
+        full[:-1] = widened(widened(self._F[:-1], np.zeros((n_features + 1, d + 1))).T, np.zeros(full[:-1].shape)).T
+        full[-1] = widened(self._F[-1], full[-1])
+        self._C = np.ascontiguousarray(widened(self._C.T, np.zeros((n_features + 1, len(self._C)))).T)
+        forgetting[:, :d], forgetting[:, n_features] = self._D[:, :d], self._D[:, d] if self._D.size else 0.0
+        self._F, self._D = full, forgetting if self._D.size else self._D
+
     @locked
     def narrow(self, n_features: int) -> None:
         """Drop columns at the end, of which nothing must be known: the inverse of `widen`."""

@@ -59,7 +59,7 @@ class Frame:
 
     def check(self, file: BinaryIO, path: str | os.PathLike[str]) -> None:
         """Refuse a file of another size, or with any other byte between its contents."""
-        size = os.fstat(file.fileno()).st_size
+        size = file.seek(0, os.SEEK_END)
         if size != self.size:
             raise damaged(path, f"it has {size} bytes, but what its header describes takes {self.size}")
         for member, header, place in zip(self.members, self.headers, self.places, strict=True):

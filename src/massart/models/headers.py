@@ -73,7 +73,7 @@ _COUNTS = _table_of(_whole)
 _PARAMETERS = {
     **dict.fromkeys(("noise_rate", "margin", "horizon"), _any_of(_missing, _number)),
     **dict.fromkeys(("update", "optimizer", "voting"), _text),
-    **dict.fromkeys(("fit_intercept", "normalize"), _flag),
+    **dict.fromkeys(("fit_intercept", "normalize", "products"), _flag),
     "random_state": _any_of(_missing, _whole),
 }
 _LABELLED = {"labels": _list_of(_any_of(_flag, _number, _text)), "weights": _list_of(_number)}

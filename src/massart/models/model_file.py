@@ -12,6 +12,7 @@ a crash leaves the old file or the new one.
 """
 
 import hashlib
+import io
 import json
 import os
 import stat
@@ -44,7 +45,7 @@ from massart.models.container import Frame, Member, checked, damaged
 if TYPE_CHECKING:
     from zipfile import ZipFile, ZipInfo
 
-__all__ = ["FORMAT", "read_header", "read_model", "read_parts", "write_model"]
+__all__ = ["FORMAT", "model_bytes", "read_bytes", "read_header", "read_model", "read_parts", "write_model"]
 
 FORMAT = 2
 _Path = str | os.PathLike[str]
@@ -62,6 +63,24 @@ def write_model(path: _Path, kind: str, meta: Mapping[str, Any], arrays: Mapping
     ...     read_model(f"{folder}/m.massart")
     ('demo', {'answer': 42}, {'w': array([0., 1., 2.])})
     """
+    parts = _laid_out(kind, meta, arrays)
+    with replacing(path) as file:
+        _write(file, *parts)
+
+
+def model_bytes(kind: str, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes:
+    """What `write_model` writes, as bytes; `read_bytes` reads them.
+
+    >>> read_bytes(model_bytes("demo", {"answer": 42}, {"w": np.arange(3.0)}), "a snapshot")
+    ('demo', {'answer': 42}, {'w': array([0., 1., 2.])})
+    """
+    file = io.BytesIO()
+    _write(file, *_laid_out(kind, meta, arrays))
+    return file.getvalue()
+
+
+def _laid_out(kind: str, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> tuple[Frame, bytes, list[Any]]:
+    """The frame of a model file, its header, and the arrays as they are stored."""
     from massart import __version__  # noqa: PLC0415  the package is being imported when this module is
 
     stored, members, facts = [], [], {}
@@ -91,15 +110,18 @@ def write_model(path: _Path, kind: str, meta: Mapping[str, Any], arrays: Mapping
     frame = Frame([Member(_HEADER, len(text), zlib.crc32(text)), *members])
     if len({member.name for member in frame.members}) < len(frame.members):
         raise ModelFileError(f"the arrays {', '.join(arrays)} would take the same name in the file: rename one")
-    with replacing(path) as file:
-        heads = iter(frame.headers)
-        file.write(next(heads) + text)
-        for described, array, folding in stored:
-            for piece, blocks in _pieces(described, array, folding):
-                file.write(next(heads) + piece.prefix)
-                for block in blocks:
-                    file.write(block)
-        file.write(frame.end)
+    return frame, text, stored
+
+
+def _write(file: BinaryIO, frame: Frame, text: bytes, stored: list[Any]) -> None:
+    heads = iter(frame.headers)
+    file.write(next(heads) + text)
+    for described, array, folding in stored:
+        for piece, blocks in _pieces(described, array, folding):
+            file.write(next(heads) + piece.prefix)
+            for block in blocks:
+                file.write(block)
+    file.write(frame.end)
 
 
 def _pieces(
@@ -154,6 +176,13 @@ def read_parts(
     return header, arrays
 
 
+def read_bytes(data: bytes, name: str) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
+    """(kind, meta, arrays) of a model file in memory, its checksums compared; `name` is for messages."""
+    with _opened(name, io.BytesIO(data)) as (file, archive, header):
+        arrays = _load_arrays(name, file, archive.infolist(), header["arrays"], None, True, ())
+    return header["kind"], header["meta"], arrays
+
+
 def read_header(path: _Path) -> dict[str, Any]:
     """What a model file says about itself: "format", "kind", "massart" (the version), "meta" and "arrays".
 
@@ -169,11 +198,12 @@ def read_header(path: _Path) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(path: _Path) -> Iterator[tuple[BinaryIO, "ZipFile", dict[str, Any]]]:
+def _opened(path: _Path, file: BinaryIO | None = None) -> Iterator[tuple[BinaryIO, "ZipFile", dict[str, Any]]]:
     """The file, its members and its header; whatever goes wrong meanwhile is the file's fault."""
-    if not stat.S_ISREG(file_path(path).stat().st_mode):  # a pipe, which would keep whoever opens it waiting
-        raise ModelFileError(f"{os.fspath(path)} is a folder, a device or a pipe: give the name of a model file")
-    file = Path(path).open("rb")  # a missing file is its own error  # noqa: SIM115
+    if file is None:
+        if not stat.S_ISREG(file_path(path).stat().st_mode):  # a pipe, which would keep whoever opens it waiting
+            raise ModelFileError(f"{os.fspath(path)} is a folder, a device or a pipe: give the name of a model file")
+        file = Path(path).open("rb")  # a missing file is its own error  # noqa: SIM115
     try:
         with file, _members(path, file) as archive:
             yield file, archive, _header(path, archive)
@@ -193,8 +223,9 @@ def _members(path: _Path, file: BinaryIO) -> "ZipFile":
     try:
         return ZipFile(file)
     except BadZipFile as error:
+        size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        first, size = file.read(4), os.fstat(file.fileno()).st_size
+        first = file.read(4)
         if size == 0:
             why = "it is empty"
         elif b"PK\3\4".startswith(first):

@@ -25,6 +25,7 @@ from massart.learners.groups import Grouped
 from massart.learners.halfspace import Halfspace
 from massart.learners.multiclass import Binary, OneVsRest
 from massart.learners.pool import Pool
+from massart.learners.products import Products
 from massart.models.headers import check_header
 from massart.models.keys import key_path, read_key
 from massart.models.model_file import read_parts
@@ -57,6 +58,7 @@ LEARNERS: Final[dict[str, type[Binary]]] = {
     "halfspace": Halfspace,
     "experts": Pool,
     "drifting": Drifting,
+    "products": Products,
     "groups": Grouped,
 }
 CLASSES: Final = "classes"  # the learner of several classes together, which a classifier alone has
@@ -115,7 +117,7 @@ class OpenedModel(Value):
 
     @property
     def kind(self) -> str:
-        """What it holds: classifier, halfspace, experts, drifting, groups, bandit, ranker."""
+        """What it holds: classifier, halfspace, experts, drifting, products, groups, bandit, ranker."""
         return str(self.header["kind"])
 
     @property
@@ -144,7 +146,7 @@ class OpenedModel(Value):
     @property
     def is_linear(self) -> bool:
         """Whether answers come from one score w.x + c, or one for each of several classes."""
-        return self.learner is not None and not isinstance(self.learner, ClassPool)
+        return self.learner is not None and not isinstance(self.learner, ClassPool | Products)
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
@@ -280,6 +282,8 @@ def _learned(kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -
         return classes, learner
     if len(classes) == 2:
         learner = learner_from(meta["learner"], own)
+        if isinstance(learner, Products) and "batch_weights" in arrays:
+            raise ValueError("it has weights of columns, and products of them")
         members = [learner]
     else:
         with np.errstate(all="ignore"):
@@ -304,6 +308,16 @@ def _class_pool(arrays: dict[str, Any], classes: int, width: int) -> ClassPool:
     if (learner.n_classes, learner.n_features) != (classes, width):
         raise ValueError(f"{classes} classes and {width} features are not the learner's")
     return learner
+
+
+def _refitted(learner: Any, arrays: dict[str, Any]) -> ClassPool | Products:
+    """What predicts after `fit` with such a learner."""
+    if isinstance(learner, ClassPool):
+        return _class_pool(arrays, learner.n_classes, learner.n_features)
+    again = learner_from("products", arrays)
+    if not isinstance(learner, Products) or not isinstance(again, Products) or again.n_features != learner.n_features:
+        raise ValueError("what predicts after fit is not of the learner's kind")
+    return again
 
 
 def _classes(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> tuple[Any, ...]:
@@ -362,7 +376,7 @@ def _classifier(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "Massa
     model._batch_weights = arrays.get("batch_weights")
     model._batch_learner, model._calibration = None, None
     if meta.get("refitted", False):
-        model._batch_learner = _class_pool(_own(arrays, _BATCH), model_learner.n_classes, model_learner.n_features)
+        model._batch_learner = _refitted(model_learner, _own(arrays, _BATCH))
     if meta.get("calibrated", False):
         kind = ScoreCalibration if len(_classes(meta, arrays)) == 2 else ClassCalibration
         model._calibration = kind.from_arrays(_own(arrays, _SCORES))

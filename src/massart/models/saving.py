@@ -121,6 +121,8 @@ def _from_classifier(model: "MassartClassifier") -> tuple[dict[str, Any], dict[s
     state = parameters["random_state"]
     # A generator cannot be put in a header; its seed has been drawn already, when learning began.
     parameters["random_state"] = int(state) if isinstance(state, Integral) else None
+    if parameters["products"] is False:
+        del parameters["products"]  # a file without is as before there were any
     meta: dict[str, Any] = {"parameters": {name: _number_or_text(name, parameters[name]) for name in parameters}}
     meta |= {name: getattr(model, f"{name}_") for name in NOTES if hasattr(model, f"{name}_")}
     if not hasattr(model, "_learner"):

@@ -7,6 +7,7 @@ from functools import lru_cache
 from massart.theory.conditions import (
     check_confidence,
     check_margin,
+    check_mistakes,
     check_noise_rate,
     check_nonnegative,
     check_positive,
@@ -23,11 +24,13 @@ __all__ = [
     "deviation",
     "direction_evidence",
     "high_probability_mistake_bound",
+    "lower_disagreement_limit",
     "margin_penalty",
     "noise_penalty",
     "online_to_batch_error",
     "robust_mistake_bound",
     "samples_for_error",
+    "upper_disagreement_limit",
 ]
 
 _RATES = 46  # of the mixture of Theorem 12, each below the one before by sqrt(2)
@@ -88,6 +91,9 @@ def _rates(scale: float) -> list[float]:
     return [8.0 * 2.0 ** (-0.5 * j) / scale for j in range(_RATES)]
 
 
+_UNIT_RATES = [(rate, math.expm1(rate)) for rate in _rates(1.0)]
+
+
 def _compensation(rate: float, spreads: Sequence[tuple[float, float]]) -> float:
     """The sum of variance * (e^s - 1 - s) / largest^2, s = rate * largest, over pairs (variance, largest)."""
     total = 0.0
@@ -137,6 +143,37 @@ def anytime_deviation(confidence: float, spreads: Sequence[tuple[float, float]],
     """
     log = math.log(_RATES) - math.log1p(-check_confidence(confidence))
     return min((log + _compensation(rate, spreads)) / rate for rate in _rates(check_positive("scale", scale)))
+
+
+def lower_disagreement_limit(mistakes: float, rounds: float, confidence: float) -> float:
+    """Theorem 24 of docs/theory.md: a lower limit, valid at all times, for the mean chance that a prediction is wrong.
+
+    max over j < 46 of (exp((lambda_j M - L) / n) - 1) / (exp(lambda_j) - 1), L = ln(2 * 46 / (1 - confidence)),
+    lambda_j = 8 * 2^(-j/2), if labels contradict M of n predictions; together with `upper_disagreement_limit`.
+
+    >>> round(lower_disagreement_limit(mistakes=200, rounds=1000, confidence=0.99), 3)
+    0.15
+    """
+    count, wrong = check_rounds(rounds), check_mistakes(mistakes, rounds)
+    return _low_mean(wrong, count, math.log(2 * _RATES) - math.log1p(-check_confidence(confidence)))
+
+
+def upper_disagreement_limit(mistakes: float, rounds: float, confidence: float) -> float:
+    """Theorem 24 of docs/theory.md: an upper limit; 1 - `lower_disagreement_limit` of the other rounds.
+
+    If the true label is the most probable one in every round, it also limits the mean chance of a wrong label.
+
+    >>> round(upper_disagreement_limit(mistakes=200, rounds=1000, confidence=0.99), 3)
+    0.258
+    """
+    return 1.0 - lower_disagreement_limit(check_rounds(rounds) - check_mistakes(mistakes, rounds), rounds, confidence)
+
+
+def _low_mean(successes: float, count: float, doubt: float) -> float:
+    """`lower_disagreement_limit`, `doubt` being L."""
+    if count == 0.0:
+        return 0.0
+    return min(1.0, max(0.0, *(math.expm1((rate * successes - doubt) / count) / grown for rate, grown in _UNIT_RATES)))
 
 
 def class_weight_noise_rate(noise_rate: float, ratio: float) -> float:

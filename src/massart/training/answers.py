@@ -88,6 +88,19 @@ class Answers(Record):
             old[side] += np.bincount(bins[positive == bool(side)], minlength=_BINS)
         self.bins = old.tolist()
 
+    @staticmethod
+    def bin_scores() -> NDArray[np.float64]:
+        """A score of each bin, from its middle.
+
+        >>> answers = Answers()
+        >>> answers.count_scores(np.array([True, False]), np.array([-0.3, 5.0]))
+        >>> [round(float(Answers.bin_scores()[np.argmax(own)]), 2) for own in answers.bins]
+        [5.25, -0.3]
+        """
+        steps = np.arange(1, _SIDE + 1)
+        sizes = np.ldexp(0.5 + (steps % _STEPS + 0.5) / (2 * _STEPS), steps // _STEPS - _LOWEST)
+        return np.concatenate((-sizes[::-1], [0.0], sizes))
+
     def count_probabilities(self, chances: NDArray[np.float64]) -> None:
         """Add the probabilities that the labels of rows had."""
         self.loss -= float(np.log(np.maximum(chances, _LEAST)).sum())

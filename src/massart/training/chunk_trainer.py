@@ -1,6 +1,6 @@
 """One chunk at a time: which of its rows are learned, which only measure the error, and what is counted of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from massart.learners.calibration import ScoreCalibration
 from massart.learners.class_pool import ClassPool
 from massart.learners.group_columns import read_groups
 from massart.learners.groups import Grouped
+from massart.learners.history import History
+from massart.learners.products import Products
 from massart.learners.sparse_rows import has_weight
 from massart.models.saving import learner_meta
 from massart.training.progress import Callbacks, Measured, Progress, Step
@@ -79,6 +81,7 @@ class ChunkTrainer:
         self.again: Any = None
         self.kept: Any = None  # of the best pass, or the last: (columns + 1,) weights, or a ClassPool
         self.calibration = ScoreCalibration()  # of the scores of two classes, in the first pass
+        self.history: History | None = None  # of the first pass, if it is wanted
         self.width = 0
         self._columns = columns
         self._callbacks = callbacks or Callbacks()
@@ -285,12 +288,17 @@ class ChunkTrainer:
             y = part.y if part.y.flags.writeable else part.y.copy()  # kernels are compiled for arrays that may change
             weight = part.weight if part.weight.size else NO_WEIGHT
             learner = self.learner
-            if isinstance(learner, Grouped) and self._groups:
-                groups = read_groups(self._groups, part.groups)
-                learner.learn_rows(rows, y, weight, order, scores=scores, groups=groups)
-            else:
-                learner.learn_rows(rows, y, weight, order, scores=scores)
+            grouped = isinstance(learner, Grouped) and self._groups
+            groups = {"groups": read_groups(self._groups, part.groups)} if grouped else {}
+            for own, piece in self._pieces(order, scores.size):
+                learner.learn_rows(rows, y, weight, piece, scores=scores[own], **groups)
         return scores
+
+    def _pieces(self, order: _Order, count: int) -> Iterable[tuple[slice, _Order]]:
+        """The rows in parts, between which the history looks at the learner; without a history, all at once."""
+        if self.history is None or self.progress.passed > 1:
+            return [(slice(None), order)]
+        return self.history.pieces(self.first, order, count)
 
     def _learn_classes(self, part: Chunk, numbers: NDArray[np.int64], order: _Order) -> NDArray[np.int64]:
         """`learn_rows` for more than two classes; returns the numbers of the answers."""
@@ -299,11 +307,15 @@ class ChunkTrainer:
             return np.empty(0, np.int64)
         rows = Rows.read(part.rows, self.width, scaled=self.settings.normalize)
         weight = part.weight if part.weight.size else NO_WEIGHT
-        found: NDArray[np.int64] = self.learner.learn_rows(rows, numbers, weight, order)
+        found = np.empty(count, np.int64)
+        for own, piece in self._pieces(order, count):
+            found[own] = self.learner.learn_rows(rows, numbers, weight, piece)
         return found
 
     def weights(self) -> NDArray[np.float64]:
         """(columns + 1,) the weights that predict now, the constant last."""
+        if isinstance(self.learner, Products):  # what scores has no one weight per column
+            return np.zeros(1)
         return np.ascontiguousarray(self.learner.leaders()[0])
 
     def features(self) -> int:
@@ -312,7 +324,8 @@ class ChunkTrainer:
             return int(np.count_nonzero(self.kept[:-1]))
         if self.first is None:
             return 0
-        own = [array for name, array in self.first.arrays().items() if name.rpartition(".")[2] == "weights"]
+        counted = self.first.plain if isinstance(self.first, Products) else self.first
+        own = [array for name, array in counted.arrays().items() if name.rpartition(".")[2] == "weights"]
         return int(np.count_nonzero(np.logical_or.reduce([has_weight(array)[:-1] for array in own])))
 
     def begin_again(self) -> None:

@@ -26,7 +26,7 @@ from massart.models.opening import model_of
 from massart.training.chunk_trainer import check_width, row_errors
 from massart.training.progress import Callbacks
 from massart.training.resume import TrainedModel, open_trained
-from massart.training.scoring import Scorer
+from massart.training.scoring import Scorer, known_columns
 from massart.values import Record
 
 __all__ = ["KeptOutput", "Predicted", "PredictionFile", "PredictionLines", "Sink", "predict_file"]
@@ -132,7 +132,7 @@ class _Answering:
         if many:
             self._learner = self._learner.copy()  # not the memory of the file, for which no kernel is compiled
         self.groups: tuple[str, ...] = ()  # columns that say which groups a row belongs to
-        self._weights = None if many else np.array(saved.model.weights[0])
+        self._weights = None if many else np.array(saved.model.weights[0]) if saved.model.is_linear else np.zeros(1)
         self._numbers = ClassNumbers(saved.schema.labels or (), grows=False) if many else None
         self._names = [_quoted(str(label)) for label in saved.model.classes]
         self._classifier: Any = None
@@ -150,23 +150,16 @@ class _Answering:
             scores = Scorer(self._weights, self._learner, self.groups).scores(part)
             texts = None
             if self._probabilities:
-                texts = self._texts(np.asarray(self._classifier.predict_proba(self._known_columns(part))))
+                rows = known_columns(part, self._learner.n_features)
+                texts = self._texts(np.asarray(self._classifier.predict_proba(rows)))
             return (scores >= 0.0).astype(np.int64), scores, texts
-        chances = self._learner.probabilities(Rows.of(self._known_columns(part)))
+        chances = self._learner.probabilities(Rows.of(known_columns(part, self._learner.n_features)))
         answers = chances.argmax(axis=1)
         return answers, answers.astype(np.float64), self._texts(chances) if self._probabilities else None
 
     def classes_of(self, part: Chunk) -> NDArray[np.int64]:
         """The numbers of the classes of the labels, -1 if there is no such class."""
         return (part.y > 0).astype(np.int64) if self._numbers is None else self._numbers.of(part.labels)
-
-    def _known_columns(self, part: Chunk) -> Any:
-        """The rows with the columns that the model has."""
-        X = part.X
-        if part.is_sparse and part.width != self._learner.n_features:
-            X = X.copy()
-            X.resize((len(part), self._learner.n_features))
-        return X
 
     def _texts(self, chances: NDArray[np.float64]) -> list[str]:
         return [

@@ -10,8 +10,9 @@ from massart.data.chunk import Chunk
 from massart.kernels.door import Rows
 from massart.learners.group_columns import read_groups
 from massart.learners.groups import Grouped
+from massart.learners.products import Products
 
-__all__ = ["Scorer", "scores_of"]
+__all__ = ["Scorer", "known_columns", "scores_of"]
 
 
 def scores_of(part: Chunk, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -32,10 +33,13 @@ class Scorer:
     def __init__(self, weights: NDArray[np.float64], learner: Any = None, groups: Sequence[str] = ()) -> None:
         self._weights, self._groups = weights, tuple(groups)
         self._learner = learner if isinstance(learner, Grouped) and groups else None
+        self._products = learner.copy() if isinstance(learner, Products) else None
         self._own: dict[int, NDArray[np.float64]] = {}  # weights of groups that were needed
 
     def scores(self, part: Chunk) -> NDArray[np.float64]:
         """The score of every row."""
+        if self._products is not None:
+            return self._products.scores(Rows.of(known_columns(part, self._products.n_features)))
         scores = scores_of(part, self._weights)
         if self._learner is None:
             return scores
@@ -46,6 +50,15 @@ class Scorer:
             inside = np.flatnonzero(followed == group)
             scores[inside] = Rows.read(_taken(part.rows, inside)).score(self._own[group])
         return scores
+
+
+def known_columns(part: Chunk, width: int) -> Any:
+    """The rows of a chunk with the columns that a model has."""
+    X = part.X
+    if part.is_sparse and part.width != width:
+        X = X.copy()
+        X.resize((len(part), width))
+    return X
 
 
 def _taken(rows: Any, inside: NDArray[np.int64]) -> Any:

@@ -15,7 +15,8 @@ __all__ = ["Every", "Settings"]
 
 _MOST = 10**15  # rows or seconds
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-_LEARNER = ("noise_rate", "margin", "horizon", "update", "optimizer", "voting", "fit_intercept", "normalize", "seed")
+_LEARNER = ("noise_rate", "margin", "horizon", "update", "optimizer", "voting", "fit_intercept", "normalize",
+            "products", "seed")  # fmt: skip
 
 
 class Every(NamedTuple):
@@ -61,6 +62,7 @@ class Settings(Value):
     voting: str = "sample"
     fit_intercept: bool = True
     normalize: bool = True
+    products: bool = False
     seed: int = 0
     passes: int = 1
     holdout: int | str | None = None  # every n-th row is never learned but measures the error; or a file that does
@@ -71,6 +73,10 @@ class Settings(Value):
 
     def __post_init__(self) -> None:
         self._learner_options()
+        if self.products and self.passes > 1:
+            raise InvalidParameterError(
+                f"passes={self.passes}: rows with products are learned in one pass; leave it out"
+            )
         if self.passes < 1:
             raise InvalidParameterError(f"passes={self.passes}: give 1 or more")
         if isinstance(self.holdout, int) and self.holdout > _MOST:
@@ -101,12 +107,16 @@ class Settings(Value):
 
     def parameters(self) -> dict[str, Any]:
         """What `MassartClassifier` calls them, for the model file."""
-        own = {name: getattr(self, name) for name in _LEARNER if name != "seed"}
+        own = {name: getattr(self, name) for name in self._written() if name != "seed"}
         return own | {"passes": self.passes, "random_state": self.seed}
 
     def options(self) -> dict[str, Any]:
         """All that the model depends on."""
-        return {name: getattr(self, name) for name in (*_LEARNER, "passes", "holdout")}
+        return {name: getattr(self, name) for name in (*self._written(), "passes", "holdout")}
+
+    def _written(self) -> tuple[str, ...]:
+        """The parameters of the learner that a file has: one without products is as before there were any."""
+        return tuple(name for name in _LEARNER if name != "products" or self.products)
 
     def going_on(self, parameters: dict[str, Any], model: str) -> "Settings":
         """These settings with the learner of a model; one that was asked for and is another's is refused.

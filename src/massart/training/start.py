@@ -10,6 +10,7 @@ from massart.data.reader import Reader
 from massart.data.schema import Schema
 from massart.errors import InvalidParameterError, MassartError
 from massart.files import check_place
+from massart.learners.products import check_few
 from massart.training.predict import KeptOutput, Sink
 from massart.training.progress import Callbacks
 from massart.training.resume import TrainedModel, difference, open_trained
@@ -75,6 +76,9 @@ def open_training(
                 f"passes={settings.passes}: rows in groups are learned in one pass; leave it out"
             )
         settings.learner(1, grouped=True)  # refuses options that groups do not go with
+    if settings.products:
+        reader.with_width()
+        check_few(reader.schema.width or 0)
     if reader.schema.is_many:
         if reader.schema.groups:
             raise InvalidParameterError("`groups` are for two labels, and there are more: leave them out")

@@ -6,6 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from massart.data.schema import Schema
 from massart.errors import counted
 from massart.learners.certificate import Certificate, certificate_facts, group_lines, noise_rate_words
@@ -98,6 +100,19 @@ class Summary(Value):
         """Of the weights in the model, on the rows kept apart."""
         measured = self.holdout[(self.best_pass or 0) - 1] if self.holdout else Measured()
         return measured.error if measured.rows else None
+
+    def reliability(self, bins: int = 10) -> list[tuple[float, float, int]]:
+        """Of two labels: (mean probability of the positive one, its share, rows) of rows in bins of that probability.
+
+        Probabilities are those of the calibration at the end, of scores from before each row was learned.
+        """
+        if not self.counts.bins:
+            return []
+        chances = self.trainer.calibration.probabilities(self.counts.bin_scores())[:, 1]
+        negative, positive = np.array(self.counts.bins, np.float64)
+        places, rows = np.minimum((chances * bins).astype(np.int64), bins - 1), negative + positive
+        sums = [np.bincount(places, weights, bins) for weights in (rows, rows * chances, positive)]
+        return [(own / n, plus / n, int(n)) for n, own, plus in zip(*(one.tolist() for one in sums), strict=True) if n]
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -73,6 +73,7 @@ from massart.kernels.learning.softmax import (
     raw_steps,
     soften_four,
     soften_row,
+    spread_columns,
     standardise,
 )
 from massart.kernels.learning.softmax_newton import row_scores, second_order_step
@@ -99,7 +100,6 @@ _FREE: Final = 2000.0  # rounds in which the matrix of the surfaces is updated; 
 _EVERY: Final = 8
 _SURE: Final = 0.995  # a probability from which on the second order learns nothing from a row
 _LARGEST_ROW: Final = 1e78  # as in pool.py
-_LARGEST_SPREAD: Final = 1e300
 _ZERO, _ONE, _TWO, _FOUR, _LANES = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(LANES)
 
 
@@ -147,17 +147,6 @@ def _second_order_steps(
             ridge = SURFACE_RIDGES[m]
             second_order_step(z, ridge, r, curvature, is_kept, g, np.uint64(k), surfaces, large, m, u)
         e += 1
-
-
-@njit(cache=True, error_model="numpy", _nrt=False)
-def _spread(x: Floats, d: int, share: float, c: float, is_centred: bool, spreads: Floats) -> None:
-    """Means and sums of squared differences; without a constant coordinate means stay 0."""
-    for j in range(d):
-        away = x[j] - spreads[0, j]
-        if is_centred:
-            spreads[0, j] += away * share
-        more = c * away * (x[j] - spreads[0, j])
-        spreads[1, j] = max(0.0, min(_LARGEST_SPREAD, spreads[1, j] + more))
 
 
 @njit(cache=True, error_model="numpy", _nrt=False)
@@ -318,7 +307,7 @@ def _learn(
             heat_step(heat, MEANS, P, experts - 1 - SIMPLE - 1, k, label, r, scores)
             for j in range(x.size):
                 means[j, label] += own * x[j]
-            _spread(x, x.size, own / t[Total.WEIGHT], own, bias != 0.0, spreads)
+            spread_columns(x, x.size, own / t[Total.WEIGHT], own, bias != 0.0, spreads)
             add_steps(values, at, columns, place, size, bias, steps, many, weights)
         count_label(classes, many, label, own)
     return k

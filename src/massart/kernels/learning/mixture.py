@@ -361,3 +361,27 @@ def mix_pair(
         t[Total.VOTED] += c * missed
         _expect(t, t[Total.CHANCE], wrong, missed, c)
         compare(t, missed, wrong, c)
+
+
+@njit(cache=True, error_model="numpy")
+def mix_two(
+    first: Floats, second: Floats, batch: Batch, classes: Floats, voting: float, seed: np.uint64, M: Floats, t: Floats,
+    answers: Floats,
+) -> None:  # fmt: skip
+    """The mixture of experts with two learners as its experts, from the scores of their answers.
+
+    `M` has a column for each of the two, `classes` holds the weights of the labels -1 and +1.
+    """
+    count, order, labels, weight = batch
+    members, scores = np.zeros((M.shape[0], LANES)), np.zeros(LANES)
+    for row in range(M.shape[0]):
+        members[row, 0], members[row, 1] = M[row, 0], M[row, 1]
+    for n in range(count):
+        i = order[n] if order.size > 0 else np.uint64(n)
+        y, c = np.float64(labels[i]), weight[i] if weight.size > 0 else 1.0
+        weigh(t, c * max(classes[0], classes[1]))  # the label is not known yet
+        scores[0], scores[1] = first[n], second[n]
+        answers[n], vote = answer(members, t, scores, 2, voting, seed)
+        judge(members, t, scores, 2, answers[n], vote, y, c * (classes[1] if y > 0.0 else classes[0]), voting)
+    for row in range(M.shape[0]):
+        M[row, 0], M[row, 1] = members[row, 0], members[row, 1]

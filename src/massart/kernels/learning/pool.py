@@ -60,7 +60,7 @@ from massart.kernels.learning.recent_vote import Lead, Recent, judge_recent, vot
 from massart.kernels.learning.simd import LANES, four_of, store_four
 
 __all__ = ["CENTRED", "CENTRED_SIZE", "COLUMNS", "DEVIATION", "DIAGONAL", "FEW", "FORGETTING", "LARGEST_VARIANCE",
-           "MEAN", "PLAIN", "RECENT", "Column", "Setting", "learn_pool", "padded"]  # fmt: skip
+           "MEAN", "PLAIN", "RECENT", "Column", "Setting", "learn_pool", "padded", "score_pool"]  # fmt: skip
 
 RECENT: Final = 1
 
@@ -250,3 +250,46 @@ def learn_pool(
     _copy(members, M, M.shape[1])
     _copy(recents, R, R.shape[1])
     return learned
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def score_pool(rows: Csr, how: Floats, state: tuple[Floats, ...], scores: Floats) -> None:
+    """scores[n]: what the vote gives to row n; nothing changes. Rows are (data, indices, indptr), without zeros.
+
+    `state` is that of `learn_pool`. The vote is the halfspace that `Pool.leaders` adds up, which takes longer.
+    """
+    values, columns, indptr = rows
+    W, _, F, C, S, M, t, D, R, u = state
+    few, bias, dots = F.size > 0, how[Setting.BIAS], np.empty(COLUMNS)
+    x, z = np.empty(F.shape[1] + LANES), np.zeros(F.shape[1] + LANES)
+    flat = F.reshape(-1), C.reshape(-1), D.reshape(-1)
+    plain = M.shape[1] - DIAGONAL - RECENT - (1 + CENTRED if few else 0)
+    is_recent = u.size > 0 and u[Lead.FOLLOWED] != 0.0
+    unit = u[Lead.TOTAL] if is_recent else t[Total.TOTAL]
+    late = DIAGONAL + plain
+    trend = t[Total.TREND] if bias != 0.0 else 0.0
+    for n in range(indptr.size - 1):
+        at = np.uint64(indptr[n])
+        size = np.uint64(indptr[n + 1]) - at
+        dot(values, at, columns, at, size, bias, W, dots)
+        vote = 0.0
+        for e in range(late):
+            voice = R[Recent.VOICE, e] if is_recent else M[Member.VOICE, e]
+            vote += voice * S[Column.SCALE, e] * dots[e]
+        vote += (R[Recent.VOICE, late] if is_recent else M[Member.VOICE, late]) * trend
+        if few:
+            spread_out(values, at, columns, at, size, False, bias, np.uint64(F.shape[1] - 1), x)
+            full, fast, middle, slow, last = few_scores(
+                x, np.uint64(F.shape[1] - 1), flat[0], flat[1], flat[2], t[Total.WEIGHT], z
+            )
+            first = late + RECENT
+            if is_recent:
+                vote += R[Recent.VOICE, first] * full + R[Recent.VOICE, first + 1] * fast
+                vote += R[Recent.VOICE, first + 2] * middle + R[Recent.VOICE, first + 3] * slow
+                if D.size > 0:
+                    vote += R[Recent.VOICE, first + 4] * last[0] + R[Recent.VOICE, first + 5] * last[1]
+                    vote += R[Recent.VOICE, first + 6] * last[2]
+            else:
+                vote += M[Member.VOICE, first] * full + M[Member.VOICE, first + 1] * fast
+                vote += M[Member.VOICE, first + 2] * middle + M[Member.VOICE, first + 3] * slow
+        scores[n] = vote / unit

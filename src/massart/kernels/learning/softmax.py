@@ -34,12 +34,13 @@ from massart.kernels.learning.simd import (
 )
 
 __all__ = ["MEAN_SQUARE", "RAW_SUMS", "add_steps", "class_dots", "exp_four", "four_scores", "four_steps",
-           "mean_scores", "prefetch_row", "raw_steps", "soften_four", "soften_row",
-           "standardise"]  # fmt: skip
+           "mean_scores", "prefetch_row", "product_rows", "raw_steps", "soften_four", "soften_row",
+           "spread_columns", "standardise"]  # fmt: skip
 
 LARGEST_SCORE: Final = 1e150  # what keeps finite rows from making a state that is not finite
 _LARGEST_SUM: Final = 1e300
 _LEAST_SQUARE: Final = 1e-100  # a value smaller than 1e-50 counts as that
+_LARGEST_SPREAD: Final = 1e300
 _FURTHEST: Final = 10.0  # deviations from its mean that a value counts as, at most
 # What a row of weights on raw columns begins with: one G per pace, the sum of squares of values, their number.
 MEAN_SQUARE, RAW_SUMS = 4, 8
@@ -301,6 +302,38 @@ def standardise(
                 z[at] = z[i] * z[j]
                 at += 1
             z[at - (1 + d - i)] -= 1.0
+
+
+@njit(cache=True, error_model="numpy", _nrt=False)
+def spread_columns(x: Floats, d: int, share: float, c: float, is_centred: bool, spreads: Floats) -> None:
+    """Means and sums of squared differences; without a constant coordinate means stay 0."""
+    for j in range(d):
+        away = x[j] - spreads[0, j]
+        if is_centred:
+            spreads[0, j] += away * share
+        more = c * away * (x[j] - spreads[0, j])
+        spreads[1, j] = max(0.0, min(_LARGEST_SPREAD, spreads[1, j] + more))
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def product_rows(
+    X: Floats, weight: Floats, bias: float, learning: bool, spreads: Floats, seen: Floats, out: Floats
+) -> None:
+    """Rows of `out`: standardised columns, then their products by pairs, as `standardise` makes them.
+
+    Each row is standardised with the means and deviations of the rows before it, which are in `spreads`, and the sum of
+    their weights in `seen`; with `learning` it counts for the rows after it.
+    """
+    d = X.shape[1]
+    z, units = np.zeros(1 + out.shape[1]), np.zeros(d)
+    for n in range(X.shape[0]):
+        standardise(X[n], d, 1.0, seen[0], spreads, True, z, units)
+        for j in range(out.shape[1]):
+            out[n, j] = z[1 + j]
+        if learning:
+            c = weight[n] if weight.size > 0 else 1.0
+            seen[0] += c
+            spread_columns(X[n], d, c / seen[0], c, bias != 0.0, spreads)
 
 
 @njit(cache=True, error_model="numpy", _nrt=False)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.errors import InvalidDataError, InvalidParameterError
-from massart.kernels.door import Rows
+from massart.kernels.door import Rows, regular
 from massart.kernels.learning import baselines as kernel
 
 __all__ = [
@@ -36,7 +36,7 @@ def checked_rows(X: Any, y: Any, width: int) -> tuple[NDArray[np.float64], NDArr
     >>> checked_rows([[1.0, 2.0]], [1], width=2)[1].tolist()
     [1.0]
     """
-    X = np.ascontiguousarray(X, dtype=np.float64)
+    X = regular(np.asarray(X, dtype=np.float64))
     if X.ndim != 2 or X.shape[1] != width:
         raise InvalidDataError(f"X has shape {X.shape}, but this learner takes dense rows of {width} features")
     labels = np.asarray(y, dtype=np.float64)
@@ -49,7 +49,7 @@ def checked_rows(X: Any, y: Any, width: int) -> tuple[NDArray[np.float64], NDArr
 
 def checked_row(x: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """One dense float64 row of this shape."""
-    row = np.ascontiguousarray(x, dtype=np.float64)
+    row = regular(np.asarray(x, dtype=np.float64))
     if row.shape != shape:
         raise InvalidDataError(f"The row has shape {row.shape}, but this learner takes {shape[0]} features")
     return row
