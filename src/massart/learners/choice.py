@@ -17,6 +17,7 @@ from massart.data.offers import Offer
 from massart.errors import InvalidDataError, InvalidParameterError
 from massart.kernels.learning.ranking_rounds import GREEDY
 from massart.kernels.ranking_door import CheckedRound
+from massart.learners.certificate import facts_html
 from massart.learners.choice_json import (
     Contexts,
     contexts_from_json,
@@ -253,6 +254,16 @@ class Choice:
 
     def __repr__(self) -> str:
         return f"Choice(arm={self._arm}, identity={self.identity!r})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        name = f"{self._arm}" if self.arm_id is None else f"{self._arm} ({self.arm_id})"
+        facts = [
+            ("arm", f"{name}, one of {len(self.probabilities)}; the most probable is {self.greedy}"),
+            ("probability", f"{self.probability:.4g}"),
+            ("identity", self.identity),
+        ]
+        return facts_html(facts, "Choice")
 
     def __reduce__(self) -> Any:
         """Copies and pickles carry the digest, not the key."""

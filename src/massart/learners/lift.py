@@ -13,6 +13,7 @@ from massart.kernels.learning import paper_ranking as paper
 from massart.kernels.learning.blend import PRIORS, Mixed
 from massart.kernels.learning.ranking import Expert, Setting, Total
 from massart.kernels.query_state import QueryState
+from massart.learners.certificate import facts_html
 
 NOTHING, WITHIN, CONTRADICTS = "guarantees nothing yet", "within the guarantee", "contradicts the declaration"
 
@@ -113,6 +114,18 @@ class LiftCertificate:
             f"normal interval of one look at {self.confidence:g})\n"
             f"{self.sentence}"
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return lift_html(self, "Certificate of lift")
+
+
+def lift_html(certificate: LiftCertificate, title: str) -> str:
+    """A certificate as a table for notebooks, under this title."""
+    learned, seen, sentence = str(certificate).split("\n")
+    verdict, _, words = sentence.partition(": ")
+    facts = [("verdict", words), ("rounds", learned), ("lift", seen.partition(": ")[2])]
+    return facts_html(facts, f"{title}: {verdict}")
 
 
 def _whole(lift: float) -> str:

@@ -13,8 +13,11 @@ from massart.data.formats import suffix_of
 from massart.data.writers.file import Target, writing
 from massart.errors import InvalidParameterError, needs
 from massart.learners.certificate import certificate_facts
+from massart.learners.class_pool import ClassPool
 from massart.learners.groups import Grouped
-from massart.models.opening import OpenedModel, open_model
+from massart.learners.products import Products
+from massart.models.class_graph import ClassGraph
+from massart.models.opening import OpenedModel, build_model, open_model
 
 __all__ = ["MODEL_FORMATS", "export_model", "facts", "finite"]
 
@@ -34,6 +37,8 @@ _MOST_WEIGHTS: Final = 1 << 28  # weights: protobuf holds no message of 2 GB
 def export_model(model: str | os.PathLike[str], out: str | os.PathLike[str], to: str = "auto") -> int:
     """Write a model as JSON, .npz or ONNX, by the suffix of the file; return how many weights are not 0.
 
+    Of several classes that were learned together, which only ONNX can hold, these are the numbers of the graph.
+
     >>> import tempfile
     >>> from massart import MassartClassifier, save
     >>> clf = MassartClassifier(0.1, 0.05).partial_fit([[3.0, 4.0]], ["yes"], classes=["no", "yes"])
@@ -47,18 +52,26 @@ def export_model(model: str | os.PathLike[str], out: str | os.PathLike[str], to:
     """
     chosen = _chosen(os.fspath(out), to)
     opened = open_model(model)
+    if opened.kind == "ranker":
+        return _export_ranker(opened, chosen, out)
     if opened.learner is None:
         what = "a classifier that has learned nothing yet" if opened.kind == "classifier" else f"a {opened.kind}"
-        raise InvalidParameterError(f"{opened.path} holds {what}: only classifiers have weights to write as {chosen}")
+        raise InvalidParameterError(f"{opened.path} holds {what}: only classifiers and rankers are written as {chosen}")
     if isinstance(opened.learner, Grouped):
         raise InvalidParameterError(
             f"{opened.path} has learned groups, each with weights of its own, for which {chosen} has no place: predict "
             "with massart"
         )
-    if not opened.is_linear:
+    if isinstance(opened.learner, Products):
+        raise InvalidParameterError(
+            f"{opened.path} has learned products of columns that are standardised along the way, for which {chosen} "
+            "has no place: predict with massart, or train without products"
+        )
+    if not opened.is_linear and chosen != "onnx":
         raise InvalidParameterError(
             f"{opened.path} holds several classes that were learned together, not one linear score each: only linear "
-            f"models are written as {chosen}; train with noise_rate and margin given, which keeps them linear"
+            f"models are written as {chosen}; write it as onnx, or train with noise_rate and margin given, which keeps "
+            "them linear"
         )
     if chosen == "onnx":
         graph = _onnx_bytes(opened)
@@ -67,7 +80,39 @@ def export_model(model: str | os.PathLike[str], out: str | os.PathLike[str], to:
     else:
         with writing(out) as target:
             (_write_json if chosen == "json" else _write_npz)(opened, target)
+    if not opened.is_linear:
+        return int(sum(np.count_nonzero(np.asarray(array)) for array in _predictor(opened).arrays().values()))
     return int(np.count_nonzero(opened.weights[:, :-1]))
+
+
+def _predictor(opened: OpenedModel) -> ClassPool:
+    """What predicts several classes that were learned together: after `fit`, another than what learned."""
+    refitted = opened.class_pool("batch.") if opened.meta.get("refitted", False) else None
+    pool: ClassPool = opened.learner if refitted is None else refitted
+    return pool
+
+
+def _export_ranker(opened: OpenedModel, chosen: str, out: str | os.PathLike[str]) -> int:
+    """The linear score of a ranker: the higher, the better."""
+    ranker = build_model(opened.kind, opened.meta, opened.arrays)
+    if ranker.rounds == 0:
+        raise InvalidParameterError(
+            f"{opened.path} holds a ranker that has learned nothing yet: there is no {chosen} of it"
+        )
+    weights = np.asarray(ranker.weights, np.float64)
+    if chosen == "onnx":
+        graph = _ranker_onnx(opened, weights)
+    with writing(out) as target:
+        if chosen == "onnx":
+            target.write(graph)
+        elif chosen == "npz":
+            np.savez(target, coef_=weights[None, :])
+        else:
+            known = facts(opened) | {"rounds": ranker.rounds, "columns": weights.size, "weights_by": _NAMING["column"]}
+            known["weights"] = {str(column): float(weights[column]) for column in np.flatnonzero(weights).tolist()}
+            text = json.dumps(finite(known), indent=1, ensure_ascii=False, allow_nan=False)
+            target.write(f"{text}\n".encode(errors=_ESCAPED))
+    return int(np.count_nonzero(weights))
 
 
 def facts(opened: OpenedModel) -> dict[str, Any]:
@@ -171,6 +216,8 @@ def _onnx_bytes(opened: OpenedModel) -> bytes:
             f"{opened.path} crosses namespaces ({', '.join(opened.schema.crossings)}), which an ONNX graph of the "
             "columns cannot: convert the data with the same `crossings` first, and train on that"
         )
+    if not opened.is_linear:
+        return _classes_onnx(opened)
     if opened.weights.size > _MOST_WEIGHTS:
         raise InvalidParameterError(
             f"{opened.path} has {opened.weights.size:,} weights, more than the {_MOST_WEIGHTS:,} that ONNX can hold: "
@@ -180,13 +227,9 @@ def _onnx_bytes(opened: OpenedModel) -> bytes:
     helper, types, arrays = onnx.helper, onnx.TensorProto, onnx.numpy_helper
     halfspaces, width = opened.weights.shape[0], opened.weights.shape[1] - 1
     weights = np.ascontiguousarray(opened.weights.T, np.float32)
-    labels, of_text = _labels(opened.classes)
     initial = [arrays.from_array(weights[:-1], "weights"), arrays.from_array(weights[-1], "constants")]
-    initial.append(
-        helper.make_tensor("labels", types.STRING, [len(labels)], [label.encode(errors=_ESCAPED) for label in labels])
-        if of_text
-        else arrays.from_array(np.array(labels, np.int64), "labels")
-    )
+    given, of_text = _label_tensor(opened.classes, onnx)
+    initial.append(given)
     scores = "score" if halfspaces > 1 else "scores"
     nodes = [
         helper.make_node("MatMul", ["X", "weights"], ["products"]),
@@ -212,15 +255,73 @@ def _onnx_bytes(opened: OpenedModel) -> bytes:
         ],
         initial,
     )
-    model = helper.make_model(
+    return _model_bytes(graph, opened, onnx, checker)
+
+
+def _label_tensor(classes: tuple[Any, ...], onnx: Any) -> tuple[Any, bool]:
+    """The constant "labels", and whether it is of text."""
+    labels, of_text = _labels(classes)
+    if of_text:
+        texts = [label.encode(errors=_ESCAPED) for label in labels]
+        return onnx.helper.make_tensor("labels", onnx.TensorProto.STRING, [len(labels)], texts), True
+    return onnx.numpy_helper.from_array(np.array(labels, np.int64), "labels"), False
+
+
+def _model_bytes(graph: Any, opened: OpenedModel, onnx: Any, checker: Any) -> bytes:
+    model = onnx.helper.make_model(
         graph,
         producer_name="massart",
         producer_version=str(opened.header["massart"]),
-        opset_imports=[helper.make_opsetid("", _OPSET)],
+        opset_imports=[onnx.helper.make_opsetid("", _OPSET)],
         ir_version=_IR,
     )
     checker.check_model(model, full_check=True)
     return bytes(model.SerializeToString(deterministic=True))
+
+
+def _classes_onnx(opened: OpenedModel) -> bytes:
+    """Several classes together: input "X" (rows, columns) of float64; outputs "label" and "probability" of classes."""
+    pool = _predictor(opened)
+    size = sum(np.asarray(array).size for array in pool.arrays().values())
+    if size > _MOST_WEIGHTS // 2:
+        raise InvalidParameterError(
+            f"{opened.path} has {size:,} numbers, more than the {_MOST_WEIGHTS // 2:,} that ONNX can hold: train with "
+            "fewer `bits`"
+        )
+    onnx, checker = (needs(name, "onnx", "to write ONNX models") for name in ("onnx", "onnx.checker"))
+    helper, types = onnx.helper, onnx.TensorProto
+    own = ClassGraph(pool, helper, onnx.numpy_helper)
+    labels, of_text = _label_tensor(opened.classes, onnx)
+    nodes = [
+        *own.nodes,
+        helper.make_node("ArgMax", ["probability"], ["answer"], axis=1, keepdims=0),
+        helper.make_node("Gather", ["labels", "answer"], ["label"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "massart",
+        [helper.make_tensor_value_info("X", types.DOUBLE, ["rows", pool.n_features])],
+        [
+            helper.make_tensor_value_info("label", types.STRING if of_text else types.INT64, ["rows"]),
+            helper.make_tensor_value_info("probability", types.DOUBLE, ["rows", pool.n_classes]),
+        ],
+        [*own.initial, labels],
+    )
+    return _model_bytes(graph, opened, onnx, checker)
+
+
+def _ranker_onnx(opened: OpenedModel, weights: NDArray[np.float64]) -> bytes:
+    """Input "X" (arms, columns) of float64; output "score" (arms,)."""
+    onnx, checker = (needs(name, "onnx", "to write ONNX models") for name in ("onnx", "onnx.checker"))
+    helper, types = onnx.helper, onnx.TensorProto
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["X", "weights"], ["score"])],
+        "massart",
+        [helper.make_tensor_value_info("X", types.DOUBLE, ["arms", weights.size])],
+        [helper.make_tensor_value_info("score", types.DOUBLE, ["arms"])],
+        [onnx.numpy_helper.from_array(weights, "weights")],
+    )
+    return _model_bytes(graph, opened, onnx, checker)
 
 
 def _labels(classes: tuple[Any, ...]) -> tuple[list[Any], bool]:
