@@ -208,7 +208,7 @@ def _csv(source: Source, schema: Schema) -> Iterator[list[_Named]]:
     lines = (line.decode(errors="replace") + "\n" for line in _lines(source))
     records = _records(csv.reader(lines, delimiter=head.separator))
     if header:
-        names = next(records, [])
+        names = [name.strip() for name in next(records, [])]
         places = [names.index(name) if name in names else -1 for name in wanted]
     else:
         others = {schema.label, schema.weight, *schema.ignore}

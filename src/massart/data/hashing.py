@@ -109,6 +109,7 @@ class FeatureHasher:
         self._categories = frozenset(schema.categorical)
         self._crossed = bool(schema.crossings)
         self._columns: dict[str, int] = {}  # of numbers that stand in no namespace
+        self._texts: dict[tuple[str, str], int] = {}  # likewise of texts, by name and text
 
     def row(self, pairs: Pairs, other: frozenset[str]) -> _Row:
         """Value and, where namespaces are crossed, first byte of the namespace for each column.
@@ -116,14 +117,23 @@ class FeatureHasher:
         `other`: fields of the object that are no features.
         """
         row = _Row({}, {})
-        values, known = row.values, self._columns
-        for name, value in pairs:
-            column = known.get(name) if type(value) is float else None
-            if column is not None and column not in values and -codes.LARGEST <= value <= codes.LARGEST:
-                if value:  # this is nearly all of most files
-                    values[column] = value
-            elif name not in other:
-                self._field(row, name, value, _Space())
+        values, known, texts = row.values, self._columns, self._texts
+        for pair in pairs:
+            name, value = pair
+            if name in other:
+                continue
+            if type(value) is float:
+                column = known.get(name)
+                if column is not None and column not in values and -codes.LARGEST <= value <= codes.LARGEST:
+                    if value:  # this is nearly all of most files
+                        values[column] = value
+                    continue
+            elif type(value) is str:
+                column = texts.get(pair)
+                if column is not None and column not in values:
+                    values[column] = 1.0
+                    continue
+            self._field(row, name, value, _Space())
         if 0.0 in values.values():
             return _Row({column: value for column, value in values.items() if value != 0.0}, row.spaces)
         return row
@@ -142,9 +152,16 @@ class FeatureHasher:
             self._array(row, value, name, whole, space)
         else:
             self._scalar(row, name, value, space, is_name=is_name)
-            new = kind is float and not (is_name or self._crossed or space.path)
-            if new and len(name) <= _LONG and len(self._columns) < _KEPT:
+            if not (is_name or self._crossed or space.path) and len(name) <= _LONG:
+                self._remember(name, value)
+
+    def _remember(self, name: str, value: Any) -> None:
+        """The column of a feature that stands in no namespace, if there is room."""
+        if type(value) is float:
+            if len(self._columns) < _KEPT:
                 self._columns[name] = _hash(name, 0) & self._mask
+        elif type(value) is str and 0 < len(value) <= _LONG and len(self._texts) < _KEPT:
+            self._texts[name, value] = _hash(value, _hash(name, 0)) & self._mask
 
     def _array(self, row: _Row, values: list[Any], name: str, whole: str, space: _Space) -> None:
         own, is_name = _space(whole, space.depth + 1), whole in self._categories

@@ -34,6 +34,7 @@ _MOST_ARMS: Final = 1 << 16
 _MASK: Final = WIDTH - 1
 _FNV: Final = 16777619
 _PLAIN: Final = frozenset((float, int, str, bool, type(None)))
+_TEXT: Final = frozenset((str,))
 _DEEPEST: Final = 20  # objects and lists inside one another
 _HASHER: Final = FeatureHasher(Schema("jsonl", bits=BITS))
 _ARM: Final = "arm"  # the name of the feature that an id is
@@ -238,6 +239,8 @@ def _frozen(given: Any, where: str) -> _Features:
 
 
 def _pairs(given: Mapping[Any, Any], where: str, depth: int) -> Pairs:
+    if type(given) is dict and _PLAIN.issuperset(map(type, given.values())) and _TEXT.issuperset(map(type, given)):
+        return tuple(given.items())  # this is nearly all there is
     found = []
     for name, value in given.items():
         if type(name) is not str:

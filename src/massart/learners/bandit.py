@@ -17,7 +17,7 @@ from massart.learners.choice import Choice, Played, Signer, begin_epoch
 from massart.learners.explanation import Explanation, explain_choice
 from massart.learners.features import FeatureTable
 from massart.learners.from_logs import LearnedLog, Logged, learn_decisions, logged_chances
-from massart.learners.lift import LiftCertificate, certify_blend, certify_lift
+from massart.learners.lift import LiftCertificate, certify_blend, certify_lift, lift_html
 from massart.learners.locking import Guarded
 from massart.learners.pending import Pending
 from massart.options import MOST_CHOICES, BanditOptions, check_reward, strict_number
@@ -277,6 +277,11 @@ class MonotoneBandit(Guarded):
         return self._state.learned
 
     @property
+    def reward_range(self) -> tuple[float, float]:
+        """Lowest and highest reward."""
+        return self._state.lowest, self._state.highest
+
+    @property
     def pending(self) -> int:
         """Choices that wait for their reward."""
         return len(self._pending)
@@ -301,6 +306,10 @@ class MonotoneBandit(Guarded):
             else:
                 found = certify_lift(state.how, state.experts, state.totals, list(self._pending), confidence)
             return self._logged.without_guarantee(found)
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return lift_html(self.certificate(), type(self).__name__)
 
     def reseed(self, random_state: int | None = None) -> None:
         """Draw from here on as a new bandit with this seed would after as many choices; None: a seed of its own."""
