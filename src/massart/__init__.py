@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from massart import arena as arena
+    from massart import client as client
     from massart import data as data
     from massart import evaluation as evaluation
     from massart import log as log
+    from massart import plot as plot
+    from massart import river as river
     from massart import scale as scale
     from massart import theory as theory
     from massart import worlds as worlds
+    from massart.label_errors import diagnose as diagnose
     from massart.learners.bandit import MonotoneBandit as MonotoneBandit
     from massart.learners.certificate import Certificate as Certificate
     from massart.learners.choice import Choice as Choice
@@ -36,10 +40,11 @@ _HOME = {
     "MassartClassifier": "massart.learners.classifier",
     "MonotoneBandit": "massart.learners.bandit",
     "MonotoneRanker": "massart.learners.ranker",
+    "diagnose": "massart.label_errors",
     "load": "massart.models.opening",
     "save": "massart.models.saving",
 }
-_ROOMS = ("arena", "data", "evaluation", "log", "scale", "theory", "worlds")
+_ROOMS = ("arena", "client", "data", "evaluation", "log", "plot", "river", "scale", "theory", "worlds")
 
 __all__ = [
     "Certificate",
@@ -49,10 +54,14 @@ __all__ = [
     "MonotoneBandit",
     "MonotoneRanker",
     "arena",
+    "client",
     "data",
+    "diagnose",
     "evaluation",
     "load",
     "log",
+    "plot",
+    "river",
     "save",
     "scale",
     "theory",

@@ -68,6 +68,7 @@ def learn_arrays(folder: Path) -> None:
         one_each = MassartClassifier(**options, random_state=0).partial_fit(X, np.arange(_ROWS) % 3, classes=range(3))
         one_each.partial_fit(X, np.arange(_ROWS) % 3, sample_weight=np.ones(_ROWS)).predict_proba(X)
     MassartClassifier(horizon=10.0, random_state=0).fit(X, _labels()).predict(X)
+    MassartClassifier(products=True, random_state=0).fit(X, _labels()).predict(X)
     groups = np.arange(_ROWS) % 3
     for rows in _arrays(4):
         MassartClassifier(random_state=0).fit(rows, _labels(), groups=groups).predict(rows, groups)

@@ -1,6 +1,7 @@
 """The options that say how rows are read, for every command that reads them."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 from massart.cli.parameters import Option
@@ -60,6 +61,14 @@ Interactions = Annotated[
 Data = Annotated[
     list[str] | None,
     Option("--data", "-d", metavar="FILE", help="A file, as Vowpal Wabbit has it: as if named without -d."),
+]
+Report = Annotated[
+    Path | None,
+    Option(
+        metavar="PAGE",
+        help="Write an HTML page: error and bound over rounds, experts, weights, reliability, answers.",
+        show_default=False,
+    ),
 ]
 Classes = Annotated[
     int | None, Option("--oaa", metavar="K", min=2, help="The labels are 1 to K, as Vowpal Wabbit has it.")

@@ -109,6 +109,10 @@ def train(
         float | None,
         Option(help="Rows to come, if noise rate and margin are given; else rows after which to forget."),
     ] = None,
+    products: Annotated[
+        bool,
+        Option("--products", help="Learn products of columns, too: two classes, at most 64 columns that are numbers."),
+    ] = False,
     update: Annotated[
         str | None,
         Option(help="inverse-margin or paper, if noise rate and margin are given.", show_default=False),
@@ -124,6 +128,7 @@ def train(
             help="Keep rows, error and lag in a file (.json, or Prometheus text), or at a port of this machine.",
         ),
     ] = None,
+    report: options.Report = None,
     strict: Annotated[bool, Option("--strict", help="Stop at the first malformed row.")] = False,
     threads: Annotated[int | None, Option(min=1, help="That read and parse.  \\[default: all cores]")] = None,
     progress: Annotated[
@@ -154,6 +159,7 @@ def train(
     """
     # Only the flow of control is here: what an option means is decided where it is used.
     asked = {"noise_rate": noise_rate, "margin": margin, "horizon": horizon, "update": update, "seed": seed}
+    asked |= {"products": products or None}
     with Stop() as stop, reporting(_NAME, stop, "stopped before anything was learned"):
         plan = _Plan(
             data=_data([*(data or ()), *(file or ())]),
@@ -187,6 +193,7 @@ def train(
             scores=scores,
             follow=follow,
             metrics=metrics,
+            report=report,
             threads=threads or _cores(),
             progress=progress,
             json=json,
@@ -214,6 +221,7 @@ class _Plan(NamedTuple):
     scores: bool
     follow: bool
     metrics: str | None
+    report: Path | None
     threads: int
     progress: str | None
     json: bool
@@ -250,6 +258,8 @@ def _run(plan: _Plan, stop: Stop) -> int:
         raise InvalidParameterError("--resume needs -f MODEL, beside which the checkpoint lies")
     if plan.scores and plan.predictions is None:
         raise InvalidParameterError("--scores says how to write predictions: say where with --predictions")
+    if plan.cluster:
+        plan.cluster.start_loading()
     quick_start()
     if plan.cluster:
         return _run_on_cluster(plan, stop)
@@ -257,6 +267,7 @@ def _run(plan: _Plan, stop: Stop) -> int:
 
     out, err = Outlet(sys.stdout), Outlet(sys.stderr, careless=True)
     callbacks, live = _callbacks(plan, err)
+    report = _report(plan)
     training = open_training(
         plan.data,
         plan.settings(),
@@ -271,6 +282,8 @@ def _run(plan: _Plan, stop: Stop) -> int:
         callbacks=callbacks,
         stopped=stop,
     )
+    if report is not None:
+        report.follow(training)
     try:
         if plan.resume and is_complete(training, plan.initial):
             if not plan.quiet:
@@ -282,6 +295,8 @@ def _run(plan: _Plan, stop: Stop) -> int:
     finally:
         training.release()
     _tell(plan, summary, out, err, can_go_on=training.can_go_on)
+    if report is not None and summary.stopped is None:
+        report.write(training, summary)
     return 0 if summary.stopped is None else 128 + summary.stopped
 
 
@@ -296,6 +311,7 @@ def _run_on_cluster(plan: _Plan, stop: Stop) -> int:
         predictions=plan.predictions,
         follow=plan.follow,
         metrics=plan.metrics,
+        report=plan.report,
     )
     if any(name.startswith("kafka://") for name in plan.data):
         raise InvalidParameterError("a topic is learned by one process, in the order of its records: leave workers out")
@@ -334,6 +350,15 @@ def _metrics(plan: _Plan, training: Any) -> Any:
     from massart.training.metrics import Metrics
 
     return Metrics(plan.metrics, training)
+
+
+def _report(plan: _Plan) -> Any:
+    """The page, if one is wanted; a place where it cannot be written is refused."""
+    if plan.report is None:
+        return None
+    from massart.cli.train_page import Report
+
+    return Report(plan.report, shlex.join(["massart", *sys.argv[1:]]))
 
 
 def _callbacks(plan: _Plan, err: Outlet) -> tuple[Any, Any]:
