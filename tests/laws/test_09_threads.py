@@ -8,10 +8,13 @@ from scipy import sparse
 from threads import at_once, eager_switching
 
 from massart import MassartClassifier, load, save
+from massart.learners import halfspace
 from massart.learners.drift import Drifting
 from massart.learners.groups import Grouped
 from massart.learners.halfspace import Halfspace
+from massart.learners.pair import PoolPair
 from massart.learners.pool import Pool
+from massart.learners.products import Products
 
 WIDTH, ROWS = 20, 2000
 X = np.random.default_rng(0).normal(size=(ROWS, WIDTH))
@@ -23,6 +26,7 @@ LEARNERS = {
     "paper": lambda: Halfspace(WIDTH, 0.1, 0.1, update="paper"),
     "pool": lambda: Pool(WIDTH),
     "drifting": lambda: Drifting(WIDTH, 100),
+    "products": lambda: Products(WIDTH),
     "groups": lambda: Grouped(WIDTH),
 }
 
@@ -49,7 +53,7 @@ def test_batches_and_single_rows_from_many_threads(kind):
 
     at_once(*[lambda n=n: batches(n) for n in range(THREADS)], single, single)
     assert learner.rounds == THREADS * TIMES * ROWS + 2 * ROWS
-    own = learner.steady if isinstance(learner, Drifting) else learner
+    own = learner._first if isinstance(learner, PoolPair) else learner
     assert own.positive_weight == (THREADS * TIMES + 2) * np.count_nonzero(Y > 0)
     assert all(np.isfinite(array).all() for array in learner.arrays().values() if array.dtype.kind == "f")
 
@@ -70,30 +74,58 @@ def test_batches_are_learned_one_after_the_other():
             assert array.tobytes() == learner.arrays()[name].tobytes(), name
 
 
-@pytest.mark.parametrize("kind", LEARNERS)
+@pytest.mark.parametrize("kind", [kind for kind in LEARNERS if kind != "products"])  # which takes no more columns
 def test_columns_are_added_while_others_learn(kind):
     """A learner that is replaced by a wider one under somebody's hands keeps what he learned."""
-    learner = LEARNERS[kind]()
+    learner, ended = LEARNERS[kind](), threading.Event()
 
     def widen():
-        for columns in range(WIDTH + 1, WIDTH + 60):
-            learner.widen(columns)
-            learner.narrow(WIDTH)
+        try:
+            for columns in range(WIDTH + 1, WIDTH + 60):
+                learner.widen(columns)
+                learner.narrow(WIDTH)
+        finally:
+            ended.set()
 
     def single():
         for n in range(ROWS):
-            row = X[n % ROWS]
             while True:
+                final = ended.is_set()
                 try:
-                    learner.learn(row, int(Y[n % ROWS]))
+                    learner.learn(X[n], int(Y[n]))
                     break
                 except ValueError:  # it had more columns just then
-                    continue
+                    if final:
+                        raise
 
     at_once(widen, single, single)
     assert learner.rounds == 2 * ROWS
-    own = learner.steady if isinstance(learner, Drifting) else learner
+    own = learner._first if isinstance(learner, PoolPair) else learner
     assert own.positive_weight == 2 * np.count_nonzero(Y > 0)
+
+
+@pytest.mark.parametrize("ask", [lambda learner, row: learner.learn(row, 1), Halfspace.score], ids=["learn", "score"])
+@pytest.mark.parametrize("columns", [WIDTH - 5, WIDTH + 5])
+def test_columns_come_and_go_between_the_check_of_a_row_and_its_use(columns, ask, monkeypatch):
+    """A row that was checked against arrays that are replaced by then is checked again, and refused."""
+    learner, plain = Halfspace(WIDTH - 5, 0.1, 0.1), halfspace.regular
+    learner.learn(X[0, :-5], 1)
+    learner.widen(WIDTH)
+    resize = Halfspace.widen if columns > WIDTH else Halfspace.narrow
+    expected = learner.copy()
+    resize(expected, columns)
+
+    def slowly(x):
+        monkeypatch.setattr(halfspace, "regular", plain)
+        resize(learner, columns)
+        return plain(x)
+
+    monkeypatch.setattr(halfspace, "regular", slowly)
+    with pytest.raises(ValueError, match=f"{columns}"):
+        ask(learner, X[1])
+    assert learner.n_features == columns
+    for name, array in expected.arrays().items():
+        assert array.tobytes() == learner.arrays()[name].tobytes(), name
 
 
 @pytest.mark.parametrize("options", [{"noise_rate": 0.1, "margin": 0.1}, {}, {"horizon": 100.0}], ids=str)

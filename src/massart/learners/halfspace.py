@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from massart import theory
 from massart.errors import InvalidDataError, InvalidParameterError, shown
-from massart.kernels.door import FiniteRows, Rows, check_labels, check_outputs, check_weights, row_of
+from massart.kernels.door import FiniteRows, Rows, check_labels, check_outputs, check_weights, regular, row_of
 from massart.kernels.learning import halfspace as kernel
 from massart.kernels.states import check_halfspace
 from massart.learners.base import BinaryLearner, check_columns, check_narrower, check_wider, narrowed, widened
@@ -175,13 +175,23 @@ class Halfspace(BinaryLearner):
         self._class_weight = float(rule[kernel.Rule.NEGATIVE]), float(rule[kernel.Rule.POSITIVE])
         self._v = v  # (n_features + 1,) the last for the constant coordinate; w = scale * v
         self._s = np.append(s[: len(kernel.State)], 0.0)  # (STATE_SIZE + 1,) scale, norms, counts; TAKEN
-        self._shape = (v.size - 1,)
-        self._state = (rule, v, self._s)  # taken at once, so that they belong together
+        self._together()
+
+    def _together(self) -> None:
+        """Arrays and the shape of a row that fits them, to be taken at once: another thread may replace them."""
+        self._state = ((self._v.size - 1,), self._rule, self._v, self._s)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_state"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._together()  # the very arrays, which joblib would have copied
 
     def score(self, x: NDArray[Any]) -> float:
         """w.x for one row, the row scaled: its sign is the prediction, its size the margin."""
-        x = self._row(x)
-        rule, v, s = self._state
+        shape, rule, v, s = self._state
+        x = _row(x, shape)
         score: float = kernel.score_row(x, rule, v, s)
         if not isfinite(score):
             if score == inf:
@@ -192,7 +202,8 @@ class Halfspace(BinaryLearner):
 
     def learn(self, x: NDArray[Any], y: float, weight: float = 1.0) -> float:
         """Learn one row with its label -1 or +1; return the score that was its prediction."""
-        x = self._row(x)
+        shape, rule, v, s = self._state
+        x = _row(x, shape)
         try:
             if y not in (1, -1):
                 raise InvalidDataError(
@@ -210,7 +221,6 @@ class Halfspace(BinaryLearner):
             raise InvalidDataError(
                 f"The label is {shown(y)} and the weight {shown(weight)}: give -1 or +1, and a number"
             ) from None
-        rule, v, s = self._state
         score: float = kernel.learn_row(x, float(y), float(weight), rule, v, s)
         if not isfinite(score):
             if score == inf:
@@ -235,12 +245,6 @@ class Halfspace(BinaryLearner):
                 if self._s is s:  # else these arrays have been replaced, and are no longer used
                     s[kernel.TAKEN] = 0.0
 
-    def _row(self, x: Any) -> NDArray[Any]:
-        if type(x) is np.ndarray and x.dtype == _FLOAT64 and x.shape == self._shape and x.flags.c_contiguous:
-            return x
-        row = row_of(x, self._shape[0])
-        return np.ascontiguousarray(row, None if row.dtype == np.float32 else np.float64)
-
     def learn_many(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.float64]:
         """Predict, then learn, each row of an array or CSR matrix in turn; return the scores that were predictions."""
         rows = self._rows(X)
@@ -257,7 +261,7 @@ class Halfspace(BinaryLearner):
     def _learn(self, rows: Rows, y: Any, weight: Any, order: Any, average: Any, scores: Any) -> None:
         sure = isinstance(rows, FiniteRows) or rows.count == 1  # a kernel refuses a row before it learns from it
         learn = kernel.learn_dense if rows.csr is None else kernel.learn_csr
-        rule, v, s = self._state
+        _, rule, v, s = self._state
         rows.check_width(v.size - 1)
         check_outputs(scores, rows.count if order is None else order.size, average, v)
         s[kernel.TAKEN] = 1.0
@@ -371,6 +375,13 @@ class Halfspace(BinaryLearner):
         learner = cls.__new__(cls)
         learner._set(arrays["rule"], arrays["weights"], arrays["state"])
         return learner
+
+
+def _row(x: Any, shape: tuple[int]) -> NDArray[Any]:
+    if type(x) is np.ndarray and x.dtype == _FLOAT64 and x.shape == shape:
+        return regular(x)
+    row = row_of(x, shape[0])
+    return regular(np.asarray(row, None if row.dtype == np.float32 else np.float64))
 
 
 def make_halfspace(n_features: int, options: LearnerOptions) -> Halfspace:
