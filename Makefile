@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: check test test-jit test-numba test-spark fuzz test-blas soak coverage golden house dist signatures lint format bench race clean
+.PHONY: check test test-jit test-numba test-spark fuzz test-blas soak coverage golden house dist smoke smoke-sdist sbom signatures lint format docs bench race clean
 
 # Three tiers: tests/helpers/tiers.py says which tests are slow, fuzzers or statistical, and how long those are.
 # Tests run against a wheel, unpacked in build/tested, whose kernels are compiled, for this processor alone, and Numba
@@ -63,6 +63,25 @@ dist/.made: $(SOURCES) | .venv/.dev
 	$(BIN)/python -m hatchling build -d dist
 	@touch $@
 
+# The wheel in empty environments, one for each Python that there is, with README's examples in one of them.
+smoke: dist/.made
+	$(BIN)/python tests/helpers/smoke.py dist/massart-*.whl
+
+# A wheel made from the source distribution, with kernels compiled before: the same bytes as that of the source tree.
+smoke-sdist: dist/.made
+	rm -rf build/from-sdist
+	mkdir -p build/from-sdist/build
+	tar -xzf dist/massart-*.tar.gz -C build/from-sdist --strip-components 1
+	cp -r build/kernels build/from-sdist/build/kernels
+	cd build/from-sdist && $(CURDIR)/$(BIN)/python -m hatchling build -t wheel -d dist
+	cmp build/from-sdist/dist/massart-*.whl dist/massart-*.whl
+
+# What an installation of the wheel consists of, as CycloneDX, beside the wheel.
+sbom: smoke
+	$(BIN)/python -m cyclonedx_py environment --output-reproducible --short-PURLs --pyproject pyproject.toml \
+		--mc-type library --output-file dist/massart.cdx.json \
+		build/smoke/$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')/bin/python
+
 build/wheel: dist/.made
 	rm -rf $@
 	$(INSTALL) --no-deps --target $@ dist/massart-*.whl
@@ -78,12 +97,20 @@ build/tested: $(SOURCES) | .venv/.dev
 signatures: .venv/.peers
 	$(BIN)/python build_kernels/record.py
 
-# The files of tests/golden, made again from the present code.
+# The files of tests/golden and the generated pages of docs, made again from the present code.
 golden: .venv/.peers
-	$(BIN)/pytest -q -n 0 tests/golden --update-golden
+	$(BIN)/pytest -q -n 0 tests/golden tests/test_site.py -k "golden or generated_pages" --update-golden
 
 house: .venv/.dev
 	$(BIN)/python tests/helpers/house.py
+
+# The documentation, in build/site (with --quiet, warnings would not be counted by --strict); with Zensical, its successor, too, where that can be installed, in build/zensical.
+docs: .venv/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@if $(INSTALL) --only-binary :all: zensical; then \
+		sed 's|^site_dir: .*|site_dir: build/zensical|' mkdocs.yml > .zensical.yml && \
+		$(BIN)/python -m zensical build --clean --strict -f .zensical.yml; \
+	else echo "Zensical has no wheel for this platform: going on without it"; fi
 
 # What touches BLAS or kernels, as if on other processors: on one that can only what all of its kind can, and on one
 # with AVX and more threads than cores. The names of OpenBLAS and of the C library's features are those of x86-64.

@@ -50,3 +50,13 @@ def pytest_runtest_call():
 def pytest_runtest_teardown():
     with processes.time_limit(processes.TEST_LIMIT):
         return (yield)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server, for the tests of the service."""
+    import postgres_server
+
+    server = postgres_server.Server()
+    yield server
+    server.remove()

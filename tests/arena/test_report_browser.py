@@ -1,31 +1,13 @@
 """The page in a browser: its script draws the charts, answers buttons and pointer, and reports no error."""
 
-import html
-import json
-import re
-import shutil
-import subprocess
-
-import processes
+import browser
 import pytest
 from report_rows import made_up
 
 from massart import arena
 from massart.arena import report
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here: apt-get install chromium, and run again")
-OPTIONS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--virtual-time-budget=5000",
-]
+pytestmark = browser.needed
 # Runs before the page's own script, collects errors, and afterwards uses the page as a person would.
 SPY = """<script>
 const seen = { errors: [] };
@@ -65,18 +47,6 @@ addEventListener("load", () => {
 </script>"""
 
 
-# The browser is started once: all pages are frames of one page, a phone is a frame as wide as one.
-FRAMES = """<!DOCTYPE html><body>{frames}<script>
-addEventListener("load", () => {{
-  const seen = {{}};
-  for (const frame of document.querySelectorAll("iframe")) {{
-    seen[frame.id] = JSON.parse(frame.contentDocument.body.dataset.seen || '{{"errors": ["the page did not load"]}}');
-  }}
-  document.body.dataset.seen = JSON.stringify(seen);
-}});
-</script>"""
-
-
 def pages():
     labels = report.html(made_up())
     rewards = report.html(
@@ -96,25 +66,7 @@ def pages():
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
     """What a browser sees in the pages, by their names, which end in their widths."""
-    folder, frames = tmp_path_factory.mktemp("pages"), []
-    for name, page in pages().items():
-        path = folder / f"{name.replace(' ', '-')}.html"
-        path.write_text(page.replace("<head>", f"<head>{SPY}", 1), encoding="utf-8")
-        width = name.split()[1]
-        frames.append(f'<iframe id="{name}" src="{path.name}" style="width:{width}px;height:4000px"></iframe>')
-    (folder / "frames.html").write_text(FRAMES.format(frames="".join(frames)), encoding="utf-8")
-    command = [
-        BROWSER,
-        *OPTIONS,
-        "--allow-file-access-from-files",
-        f"--user-data-dir={folder / 'profile'}",
-        "--window-size=1400,4000",
-        "--dump-dom",
-        (folder / "frames.html").as_uri(),
-    ]
-    done = processes.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True)
-    (found,) = re.findall(r'<body data-seen="(.*?)">', done.stdout, flags=re.S) or [done.stdout + done.stderr]
-    return json.loads(html.unescape(found))
+    return browser.seen(tmp_path_factory.mktemp("pages"), pages(), SPY)
 
 
 @pytest.mark.parametrize("width", [1200, 390])

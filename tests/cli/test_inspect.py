@@ -12,6 +12,8 @@ from massart.cli.app import app
 from massart.cli.inspect_page import inspect_model, shown
 from massart.data.feature_names import find_names
 from massart.data.hashing import name_hash
+from massart.data.io.sources import find_sources
+from massart.data.reader import Reader
 from massart.data.schema import Schema
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
@@ -287,3 +289,13 @@ def test_names_cannot_steer_a_terminal(tmp_path):
     page = run(model).stdout
     assert "\x1b" not in page
     assert "a\\x1b[31mb" in page
+
+
+def test_names_with_blanks_after_separators(tmp_path):
+    (tmp_path / "a.csv").write_text("age, town, label\n" + "1, Ulm, 1\n2, Bonn, 0\n" * 20)
+    schema = Reader(find_sources(tmp_path / "a.csv"), Schema(label="label")).schema
+    wanted = [name_hash(town, name_hash("town")) % 2**18 for town in ("Ulm", "Bonn")]
+    assert find_names([str(tmp_path / "a.csv")], schema, wanted) == {
+        wanted[0]: ["town=Ulm"],
+        wanted[1]: ["town=Bonn"],
+    }

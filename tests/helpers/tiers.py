@@ -30,9 +30,18 @@ FUZZERS = (
     "tests/laws/test_13_choice_fuzz.py",
 )
 STATISTICAL = ("tests/test_certificates.py", "tests/test_mistake_bounds.py")
+FAULTS = ("tests/service/test_service_faults.py", "tests/service/test_service_schema.py")  # repeated in a soak
 SLOW = (  # they start many processes, compile kernels of their own, or learn for more than a second
     *FUZZERS,
     *STATISTICAL,
+    *FAULTS,
+    "tests/service/test_client.py",
+    "tests/service/test_dashboard.py",
+    "tests/service/test_guides.py",
+    "tests/service/test_loadtest.py",
+    "tests/service/test_simpson.py",
+    "tests/service/test_service_api.py",
+    "tests/service/test_service_postgres.py",
     "tests/arena/test_sweep.py",
     "tests/cli/test_progress_live.py",
     "tests/cli/test_train_process.py",
@@ -55,7 +64,13 @@ SLOW = (  # they start many processes, compile kernels of their own, or learn fo
     "tests/scale/test_cluster.py",
     "tests/scale/test_spark.py",
     "tests/paper/test_algorithms_2_and_3.py::test_algorithm_3_is",
+    "tests/test_examples.py",
+    "tests/service/test_ofrep.py",
+    "tests/service/test_personalizer_clients.py",
+    "tests/service/test_service_guides.py",
     "tests/test_machine.py",
+    "tests/test_site.py::test_commands_run",
+    "tests/test_site.py::test_it_builds",
     "tests/worlds/test_world_group_noise.py",
     "tests/worlds/test_world_lower_bound.py",
 )
@@ -87,4 +102,4 @@ WHEEL = (  # they look at the kernels in a wheel
     "tests/building/test_wheel.py",
     "tests/laws/test_08_same_bytes.py::test_what_is_learned_does_not_depend_on_the_level",
 )
-MARKED = {"fuzz": FUZZERS, "soak": STATISTICAL, "slow": SLOW, "numba": NUMBA, "jit": JIT, "wheel": WHEEL}
+MARKED = {"fuzz": FUZZERS, "soak": (*STATISTICAL, *FAULTS), "slow": SLOW, "numba": NUMBA, "jit": JIT, "wheel": WHEEL}

@@ -23,6 +23,7 @@ from massart.learners.drift import Drifting
 from massart.learners.groups import Grouped
 from massart.learners.halfspace import Halfspace
 from massart.learners.pool import Pool
+from massart.learners.products import Products
 from massart.models.model_file import read_model, write_model
 from massart.models.opening import learner_from, model_of, open_model
 from massart.training.predict import predict_file
@@ -32,6 +33,7 @@ LEARNERS = {
     "halfspace": lambda: Halfspace(4, 0.1, 0.1),
     "pool": lambda: Pool(4),
     "drifting": lambda: Drifting(4, 50),
+    "products": lambda: Products(4),
     "groups": lambda: Grouped(4),
 }
 ROWS = np.arange(20.0).reshape(5, 4) - 9.0
@@ -264,9 +266,11 @@ UNCHECKED = {
     "learn_csr": {"learners/halfspace.py"},
     "learn_row": {"learners/halfspace.py"},
     "score_row": {"learners/halfspace.py"},
-    "learn_pool": {"learners/pool.py"},
+    "learn_pool": {"learners/pool.py", "learners/row_calls.py"},
     "read_rows": {"learners/pool.py", "learners/class_pool.py"},
     "mix_pair": {"learners/drift.py"},
+    "mix_two": {"learners/products.py"},
+    "product_rows": {"learners/products.py"},
     "mix_specialists": {"learners/groups.py"},
     "shares_of": {"learners/groups.py"},
     "score_csr": {"kernels/door.py"},
@@ -284,7 +288,7 @@ def test_nobody_else_calls_a_loop_that_checks_nothing():
             assert path.relative_to(source).as_posix() in UNCHECKED[name], (path, name)
 
 
-@pytest.mark.parametrize("kind", ["halfspace", "experts", "drifting", "groups"])
+@pytest.mark.parametrize("kind", ["halfspace", "experts", "drifting", "products", "groups"])
 def test_models_of_arrays_that_do_not_fit_are_refused(kind):
     arrays = (grouped(4) if kind == "groups" else LEARNERS["pool" if kind == "experts" else kind]()).arrays()
     for name, array in arrays.items():

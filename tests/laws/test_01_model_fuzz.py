@@ -13,9 +13,9 @@ import tiers
 
 FORGERIES = tiers.FUZZ
 FORGER = processes.HELPERS / "model_forger.py"
-KINDS = 12
+KINDS = 14
 PARTS = 4
-CHECKED = 2_400  # forgeries with bounds checked
+CHECKED = 2_800  # forgeries with bounds checked
 
 
 def forge(count: int, seed: int, **environment: str) -> dict[str, dict[str, int]]:

@@ -12,6 +12,7 @@ from massart.errors import MassartError, ModelFileError
 from massart.learners.drift import Drifting
 from massart.learners.halfspace import Halfspace
 from massart.learners.pool import Pool
+from massart.learners.products import Products
 
 X = np.random.default_rng(0).normal(size=(80, 3))
 Y = np.where(X[:, 0] > 0, 1, -1)
@@ -28,6 +29,7 @@ MODELS = {
     "halfspace": lambda: Halfspace(3, 0.1, 0.1),
     "pool": lambda: Pool(3),
     "drifting": lambda: Drifting(3, 20),
+    "products": lambda: Products(3),
     "groups": lambda: grouped(3),
     "known": lambda: MassartClassifier(0.1, 0.1),
     "default": lambda: MassartClassifier(random_state=0),

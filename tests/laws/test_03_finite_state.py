@@ -18,6 +18,7 @@ from massart.learners.group_columns import group_columns
 from massart.learners.groups import Grouped
 from massart.learners.halfspace import Halfspace
 from massart.learners.pool import Pool, expert_grid
+from massart.learners.products import Products
 
 ROUNDS = 400
 REPEATS = 6
@@ -84,8 +85,9 @@ def check(learner):
     assert all(
         a.tobytes() == b.tobytes() for a, b in zip(learner.arrays().values(), back.arrays().values(), strict=True)
     )
-    assert np.isfinite(learner.columns()).all()
-    assert np.isfinite(learner.leaders()).all()
+    for own in (learner.plain, learner.crossed) if isinstance(learner, Products) else (learner,):
+        assert np.isfinite(own.columns()).all()
+        assert np.isfinite(own.leaders()).all()
 
 
 def prolong_told(learner):
@@ -114,7 +116,11 @@ def prolong_pool(learner):
 
 
 def prolong(learner):
-    if isinstance(learner, Drifting):
+    if isinstance(learner, Products):
+        for own in (learner.plain, learner.crossed):
+            prolong_pool(own)
+        learner._t[mixture.Total.ROUNDS] = BILLION
+    elif isinstance(learner, Drifting):
         prolong_pool(learner.steady)
         periods = BILLION // learner._period
         learner.recent._t[mixture.Total.ROUNDS] += periods * learner._period
@@ -157,6 +163,14 @@ def test_pools(horizon, scaled, width):
         own |= {"grid": expert_grid(None, margin, fit_intercept=own["fit_intercept"]), "seed": int(rng.integers(99))}
         learner = Pool(width, **own) if horizon is None else Drifting(width, horizon, **own)
         live(learner, rng, scaled, width)
+
+
+@pytest.mark.parametrize("width", [2, 11])
+@pytest.mark.parametrize("scaled", [True, False])
+def test_products(scaled, width):
+    rng = np.random.default_rng([scaled, width])
+    for _ in range(REPEATS):
+        live(Products(width, **options(rng, scaled), seed=int(rng.integers(99))), rng, scaled, width)
 
 
 @pytest.mark.parametrize("width", [3, pool.FEW + 1])

@@ -27,6 +27,7 @@ from scipy import sparse
 from massart import Halfspace, MassartClassifier, MonotoneBandit, MonotoneRanker, save
 from massart.learners.drift import Drifting
 from massart.learners.pool import Pool
+from massart.learners.products import Products
 
 dense_only = "dense-only" in sys.argv  # every form of rows is compiled on its own
 folder = pathlib.Path(tempfile.mkdtemp())
@@ -70,6 +71,9 @@ for name, X, target in (("few features", few, y), ("many features", sparse.csr_m
         learner = kind(X.shape[1], **options)
         learner.learn_many(X, target)
         keep(f"{kind.__name__}, {name}", learner)
+learner = Products(7)
+learner.learn_many(few, y)
+keep("Products", learner)
 keep("weighted", MassartClassifier(random_state=0).partial_fit(few, y, classes=[-1, 1], sample_weight=weight))
 keep("groups", MassartClassifier(random_state=0).partial_fit(few, y, classes=[-1, 1], groups=np.arange(1500) % 3))
 wild = few * np.ldexp(1.0, np.arange(-12, 16, 4))
@@ -125,6 +129,7 @@ GOLDEN = {
     "Drifting, few features": "5df5401ca8db0507",
     "Pool, many features": "b8225d4e1c727171",
     "Drifting, many features": "b509bb9efb961b88",
+    "Products": "aa0e25d81900efde",
     "weighted": "132ac4df7da0ac12",
     "groups": "b9975f05ff3d1791",
     "fit": "d7c9b4c03c270012",

@@ -13,6 +13,7 @@ from massart.learners.drift import Drifting
 from massart.learners.groups import Grouped
 from massart.learners.halfspace import Halfspace
 from massart.learners.pool import Pool
+from massart.learners.products import Products
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = np.where(X[:, 0] > 0, 1, -1)
@@ -20,6 +21,7 @@ LEARNERS = {
     "halfspace": lambda: Halfspace(3, 0.1, 0.1),
     "pool": lambda: Pool(3),
     "drifting": lambda: Drifting(3, 20),
+    "products": lambda: Products(3),
     "groups": lambda: Grouped(3),
 }
 
@@ -89,6 +91,7 @@ def test_columns_that_cannot_be_counted(value):
         lambda: Halfspace(value, 0.1, 0.1),
         lambda: Pool(value),
         lambda: Drifting(value, 20),
+        lambda: Products(value),
         lambda: Grouped(value),
         lambda: learner.widen(value),
         lambda: learner.narrow(value),

@@ -18,6 +18,7 @@ from massart.kernels.door import Rows
 from massart.learners.drift import Drifting
 from massart.learners.multiclass import OneVsRest
 from massart.learners.pool import Pool
+from massart.learners.products import Products
 from massart.values import Record
 
 D, ARMS = 4, 3
@@ -199,6 +200,7 @@ CASES = {
     "halfspace, paper": (lambda: learned(Halfspace(D, 0.1, 0.05, 1000, update="paper")), go_on_learner),
     "experts": (lambda: learned(Pool(D)), go_on_learner),
     "drifting": (lambda: learned(Drifting(D, 500)), go_on_learner),
+    "products": (lambda: learned(Products(D)), go_on_learner),
     "groups": (lambda: learned(grouped(D)), go_on_learner),
     "one against the rest": (several, go_on_several),
     "ranker": (ranker, go_on_ranker),

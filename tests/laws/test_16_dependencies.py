@@ -98,7 +98,7 @@ def test_what_is_installed_meets_what_is_declared(declared):
             assert Version(distribution(name).version) >= bound
         except PackageNotFoundError:
             # Peers come where their wheels exist, and a wheel with compiled kernels is tested without Numba, too.
-            assert name in {"mabwiser", "river", "vowpalwabbit", "numba", "llvmlite"}
+            assert name in {"cleanlab", "mabwiser", "river", "vowpalwabbit", "numba", "llvmlite"}
 
 
 def test_python_is_one_that_is_declared():

@@ -9,7 +9,9 @@ import pytest
 from scipy import sparse
 
 from massart import Choice, MonotoneBandit, load, save
+from massart.data.hashing import FeatureHasher
 from massart.data.offers import WIDTH, offer_of
+from massart.data.schema import Schema
 from massart.errors import InvalidDataError, ModelFileError
 from massart.learners import features
 
@@ -280,3 +282,17 @@ def test_forged_columns_are_refused_with_a_sentence(case):
     whole = {name: array for name, array in {**arrays, **forged}.items() if array is not None}
     with pytest.raises(ModelFileError, match="feature_"):
         MonotoneBandit.from_arrays(whole)
+
+
+def test_columns_that_are_remembered_are_those_of_a_new_hasher():
+    rows = [
+        (("town", "Rome"), ("age", 2.5), ("town", "Rome"), ("age", 1.0)),  # twice: added up
+        (("age", "2.5"), ("town", ""), ("age", 0.0), ("note", "x" * 100)),
+        (("label", "Rome"), ("town", "Rome"), ("town", True), ("town", 1.0)),
+    ]
+    used = FeatureHasher(Schema("jsonl", bits=24))
+    for _ in range(3):
+        for pairs in rows:
+            for other in (frozenset(), frozenset(("town",)), frozenset(("label",))):
+                found = FeatureHasher(Schema("jsonl", bits=24)).row(pairs, other).values
+                assert list(used.row(pairs, other).values.items()) == list(found.items())
