@@ -26,8 +26,9 @@ test-jit: .venv/.peers
 	MASSART_TIER=test $(PYTEST) -m "not fuzz and not wheel"
 
 # What needs Numba, and model files: a part of test-jit.
+# Processes of theirs compile every kernel again, which takes minutes where others compute as well.
 test-numba: .venv/.peers
-	MASSART_TIER=test $(PYTEST) -m "(numba or jit) and not fuzz" tests
+	MASSART_TIER=test MASSART_TEST_SECONDS=1800 $(PYTEST) -m "(numba or jit) and not fuzz" tests
 	$(PYTEST) tests/golden
 
 # The fuzzers with 20,000 inputs of each kind.
