@@ -296,6 +296,8 @@ class Engine:
             loop = self._by_id.get(step.loop)
             if loop is not None:
                 self.counts["steps", loop.name, Why(step.why).name.lower()] += 1
+            elif step.why == Why.ROW and step.loop in self.streams.by_id:
+                self.counts["rows", self.streams.by_id[step.loop].name, ""] += 1
         for _, outcome, row in settled.outcomes:
             loop = self._by_id.get(row.loop)
             if loop is not None:
