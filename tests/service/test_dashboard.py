@@ -199,9 +199,12 @@ def test_settings_are_changed_after_a_confirmation(open_page, service, client, r
     page.fill("#setting-exploration", "0.9")
     change.click()
     expect(page.locator("#confirm-model")).to_be_visible()
-    page.click("#confirm-yes")  # tried on the log, of which there is not enough to say that nothing is lost
-    expect(page.locator("#confirm-error")).not_to_be_empty()
-    assert client.state("simpson")["loop"]["settings"]["exploration"] == 0.2
+    learned = client.state("simpson")["loop"]["learned"]
+    page.click("#confirm-yes")
+    expect(page.locator("#confirm")).to_be_hidden()
+    state = client.state("simpson")["loop"]
+    assert (state["settings"]["exploration"], state["learned"]) == (0.9, learned)
+    expect(page.locator("#guarantee")).to_contain_text("exploration was changed")
 
     other = open_page()
     log_in(other, reader)

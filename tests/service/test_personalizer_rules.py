@@ -208,7 +208,12 @@ def test_a_configuration_given_back_changes_no_model(client):
     assert client.get("/v1/loops/back").json()["model_version"] == version
     assert client.put(f"{base}/configurations/service", json=there | {"explorationPercentage": 0.5}).status_code == 200
     found = client.get("/v1/loops/back").json()
-    assert (found["model_version"], found["learned"]) == (version + 1, 0), "exploration is a setting of the model"
+    assert (found["model_version"], found["learned"]) == (version + 1, 1), "the model goes on with another exploration"
+    assert client.put(f"{base}/configurations/service", json=there | {"logRetentionDays": 30}).status_code == 200
+    assert client.get(f"{base}/configurations/service").json()["logRetentionDays"] == 30
+    assert client.get("/v1/loops/back").json()["settings"]["keep_days"] == 30.0
+    assert client.put(f"{base}/configurations/service", json=there).json()["logRetentionDays"] == -1
+    assert client.get("/v1/loops/back").json()["settings"]["keep_days"] is None
 
 
 def test_errors_have_their_envelope(client):

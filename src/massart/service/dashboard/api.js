@@ -45,7 +45,4 @@ export const streams = () => ask("/v1/streams");
 export const streamOverview = (name) => ask(path(name, "/overview", "streams"));
 export const overview = (name, events) => ask(path(name, `/overview?events=${events}`));
 export const health = (name) => ask(path(name, "/health"));
-// Tried on the log first: refused if less would have been earned.
-export const tryChange = (name, settings) =>
-  ask(path(name, "/change"), { method: "POST", body: JSON.stringify({ settings }) });
 export const change = (name, settings) => ask(path(name), { method: "PATCH", body: JSON.stringify(settings) });
