@@ -31,6 +31,7 @@ _REWARDS: Final = Reader(list[RewardRequest])
 _ACTIVATIONS: Final = Reader(list[ActivateRequest])
 _SETTINGS: Final = Reader(LoopSettings)
 _CHANGES: Final = Reader(dict[str, Any])
+_PERSONALIZER: Final = "personalizer"  # the entry of `extra` that is no user's
 
 
 def within(call: Call, given: list[Any]) -> list[Any]:
@@ -112,8 +113,9 @@ async def get_loop(call: Call) -> Response:
 
 async def put_loop(call: Call) -> Response:
     """Make a loop."""
-    given = await _SETTINGS(call)
-    return answer(loop_facts(await call.engine.create_loop(call.path("loop"), given)), 201)
+    given, name = await _SETTINGS(call), call.path("loop")
+    there = next((loop.settings for loop in call.engine.loops() if loop.name == name), LoopSettings())
+    return answer(loop_facts(await call.engine.create_loop(name, _with_its_own(given, there))), 201)
 
 
 def merged(changes: dict[str, Any]) -> Callable[[LoopSettings], LoopSettings]:
@@ -121,11 +123,19 @@ def merged(changes: dict[str, Any]) -> Callable[[LoopSettings], LoopSettings]:
 
     def change(now: LoopSettings) -> LoopSettings:
         try:
-            return msgspec.convert(msgspec.to_builtins(now) | changes, LoopSettings)
+            found = msgspec.convert(msgspec.to_builtins(now) | changes, LoopSettings)
         except msgspec.ValidationError as error:
             raise RefusedError(str(error)) from None
+        return _with_its_own(found, now)
 
     return change
+
+
+def _with_its_own(settings: LoopSettings, now: LoopSettings) -> LoopSettings:
+    """Settings in which what Personalizer's API keeps is as it was: that trusts what it has written."""
+    if settings.extra.get(_PERSONALIZER) != now.extra.get(_PERSONALIZER):
+        raise RefusedError(f"extra.{_PERSONALIZER}: Personalizer's API keeps this: leave it as it is")
+    return settings
 
 
 async def patch_loop(call: Call) -> Response:
