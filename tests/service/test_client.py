@@ -93,6 +93,68 @@ def test_retries_record_once(service, client, plan):
     assert outcomes == ["joined"] + ["duplicate"] * (arrived - 1)
 
 
+ROWS = [{"features": {"x": (-1.0) ** number * (1 + number)}, "label": ("no", "yes")[number % 2]} for number in range(8)]
+
+
+def test_streams(service, client):
+    client.create_stream("mail", classes=["no", "yes"], hash_bits=8)
+    client.create_stream("mail", classes=["no", "yes"], hash_bits=8)
+    assert client.learn("mail", {"x": 1.0}, "no", weight=2.0, event_id="mine").event_id == "mine"
+    learned = client.learn_all("mail", [*ROWS, {"features": {}, "label": "no", "weight": 0.5, "event_id": "last"}])
+    assert [one.status for one in learned] == ["recorded"] * 9
+    assert learned[-1].event_id == "last"
+    assert len({one.event_id for one in learned}) == 9
+    found = client.predict("mail", {"x": 2.0})
+    assert found.label in ("no", "yes")
+    assert sum(found.probabilities.values()) == pytest.approx(1.0)
+    assert [one.label for one in client.predict_all("mail", [{"x": 2.0}, {"x": 2.0}])] == [found.label] * 2
+    assert client.predict_all("mail", []) == client.learn_all("mail", []) == []
+    state = client.stream_state("mail")
+    assert (state["recorded"], state["stream"]["learned"]) == (10, 10)
+    assert client.stream_certificate("mail")["rounds"] == pytest.approx(8 + 2.5)
+    assert [one["name"] for one in client.streams()] == ["mail"]
+    with pytest.raises(CallError, match="another row") as error:
+        client.learn("mail", {"x": 1.0}, "yes", event_id="mine")
+    assert error.value.status == 409
+    with pytest.raises(CallError, match="no stream 'nowhere'"):
+        client.predict("nowhere", {})
+    with pytest.raises(InvalidParameterError, match="finite"):
+        client.learn("mail", {"x": float("nan")}, "no")
+    text = service.client.get("/metrics").text
+    for line in ('predictions_total{stream="mail"} 3', 'rows_total{stream="mail"} 10', 'rounds{stream="mail"} 10',
+                 f'mistakes{{stream="mail"}} {state["mistakes"]}', 'refused{stream="mail"} 0',
+                 'rows_pending{stream="mail"} 0', 'model_version{stream="mail"} 11'):  # fmt: skip
+        assert f"massart_stream_{line}\n" in text
+
+
+@pytest.mark.parametrize("plan", [("lost", "503", "pass"), ("lost",) * 4])
+def test_retries_learn_once(service, client, plan):
+    stream = f"rows-{'-'.join(plan)}"
+    client.create_stream(stream, hash_bits=8)
+    with flaky(service.url, *plan) as way, Client(way.url, KEY, seed=1) as through:
+        through.learn(stream, {"x": 1.0}, 0)
+        assert [what for what, _ in way.seen][: len(plan)] == list(plan)
+        way.plan = list(plan)
+        through.learn_all(stream, ROWS)
+    state = client.stream_state(stream)
+    assert (state["recorded"], state["stream"]["learned"], state["waiting"]) == (9, 9, 0)
+
+
+def test_streams_from_asyncio(service, client):
+    async def work():
+        async with AsyncClient(service.url, KEY, seed=0) as own:
+            await own.create_stream("async", classes=["no", "yes"], hash_bits=8)
+            await asyncio.gather(*(own.learn("async", one["features"], one["label"]) for one in ROWS))
+            await own.learn_all("async", ROWS)
+            found = await own.predict("async", {"x": 2.0})
+            assert found == (await own.predict_all("async", [{"x": 2.0}]))[0]
+            assert (await own.stream_certificate("async"))["rounds"] == 16
+            assert "async" in [one["name"] for one in await own.streams()]
+            return await own.stream_state("async")
+
+    assert asyncio.run(work())["stream"]["learned"] == 16
+
+
 def test_giving_up(service):
     with flaky(service.url, *["503"] * 9) as way:
         with Client(way.url, KEY, retries=2, seed=0) as through, pytest.raises(UnavailableError, match="disk is full"):

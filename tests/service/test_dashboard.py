@@ -3,6 +3,7 @@
 import shutil
 
 import httpx
+import numpy as np
 import pytest
 from playwright.sync_api import expect, sync_playwright
 from service_runs import KEY, served
@@ -34,6 +35,8 @@ def client(service):
     with Client(service.url, KEY, seed=0) as found:
         found.create_loop("simpson", exploration=0.2)
         play(found, 0, 60)
+        found.create_stream("mail", classes=["no", EVIL], hash_bits=8)
+        teach(found, 0, 120)
         yield found
 
 
@@ -51,6 +54,17 @@ def play(client, first, last):
         actions[EVIL] = actions.pop("arm 4")
         decided = client.decide("simpson", actions)
         client.reward("simpson", decided.event_id, float(chunk.rewards[number, decided.index]))
+
+
+def teach(client, first, last):
+    """Rows of which each tenth has a wrong label."""
+    draws = np.random.default_rng(4).normal(size=(last, 2))
+    rows = [
+        {"features": {"a": a, "b": b}, "label": ("no", EVIL)[int(a > 0) ^ int(number % 10 == 9)]}
+        for number, (a, b) in enumerate(draws.tolist())
+    ]
+    for start in range(first, last, 20):
+        client.learn_all("mail", rows[start : min(last, start + 20)])
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +142,34 @@ def test_the_lift_moves(open_page, client):
 
 
 @in_browser
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_stream(open_page, client, width, scheme):
+    page = open_page(width, scheme)
+    log_in(page)
+    page.select_option("#loops", "stream=mail")
+    expect(page.locator("#stream-name")).to_have_text("mail")
+    expect(page.locator("#loop")).to_be_hidden()
+    expect(page.locator("#chart-error .main-svg").first).to_be_visible()
+    before = client.stream_state("mail")
+    error = page.locator("#tile-error dd")
+    expect(error).to_have_text(f"{before['mistakes'] / before['stream']['learned']:.1%}")
+    expect(page.locator("#stream-tiles")).to_contain_text(f"{before['mistakes']} mistakes")
+    said = client.stream_certificate("mail")["sentence"]
+    expect(page.locator("#certificate")).to_contain_text(said[1:])
+    assert page.evaluate("document.querySelectorAll('#stream img').length") == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page does not scroll sideways"
+    teach(client, before["recorded"], before["recorded"] + 40)
+    after = client.stream_state("mail")
+    expect(error).to_have_text(f"{after['mistakes'] / after['stream']['learned']:.1%}")
+    expect(page.locator("#stream-tiles")).to_contain_text(f"{after['stream']['learned']}")
+    page.reload()
+    expect(page.locator("#stream-name")).to_be_visible()
+    page.select_option("#loops", "loop=simpson")
+    expect(page.locator("#name")).to_have_text("simpson")
+    expect(page.locator("#stream")).to_be_hidden()
+
+
+@in_browser
 def test_settings_are_changed_after_a_confirmation(open_page, service, client, reader):
     page = open_page()
     log_in(page)
@@ -157,9 +199,12 @@ def test_settings_are_changed_after_a_confirmation(open_page, service, client, r
     page.fill("#setting-exploration", "0.9")
     change.click()
     expect(page.locator("#confirm-model")).to_be_visible()
-    page.click("#confirm-yes")  # tried on the log, of which there is not enough to say that nothing is lost
-    expect(page.locator("#confirm-error")).not_to_be_empty()
-    assert client.state("simpson")["loop"]["settings"]["exploration"] == 0.2
+    learned = client.state("simpson")["loop"]["learned"]
+    page.click("#confirm-yes")
+    expect(page.locator("#confirm")).to_be_hidden()
+    state = client.state("simpson")["loop"]
+    assert (state["settings"]["exploration"], state["learned"]) == (0.9, learned)
+    expect(page.locator("#guarantee")).to_contain_text("exploration was changed")
 
     other = open_page()
     log_in(other, reader)

@@ -208,7 +208,29 @@ def test_a_configuration_given_back_changes_no_model(client):
     assert client.get("/v1/loops/back").json()["model_version"] == version
     assert client.put(f"{base}/configurations/service", json=there | {"explorationPercentage": 0.5}).status_code == 200
     found = client.get("/v1/loops/back").json()
-    assert (found["model_version"], found["learned"]) == (version + 1, 0), "exploration is a setting of the model"
+    assert (found["model_version"], found["learned"]) == (version + 1, 1), "the model goes on with another exploration"
+    assert client.put(f"{base}/configurations/service", json=there | {"logRetentionDays": 30}).status_code == 200
+    assert client.get(f"{base}/configurations/service").json()["logRetentionDays"] == 30
+    assert client.get("/v1/loops/back").json()["settings"]["keep_days"] == 30.0
+    assert client.put(f"{base}/configurations/service", json=there).json()["logRetentionDays"] == -1
+    assert client.get("/v1/loops/back").json()["settings"]["keep_days"] is None
+
+
+def test_what_it_keeps_is_changed_by_it_alone(client):
+    """Else a value that it does not expect would be an error of the service in each later request."""
+    base = loop(client, "own")
+    there = client.get(f"{base}/configurations/service").json()
+    assert (
+        client.put(f"{base}/configurations/service", json=there | {"modelExportFrequency": "PT2M"}).status_code == 200
+    )
+    kept = client.get("/v1/loops/own").json()["settings"]["extra"]
+    for extra in ({}, {"personalizer": 5}, {"personalizer": {"configuration": 7, "evaluations": 5}}):
+        refused = client.patch("/v1/loops/own", json={"extra": extra})
+        assert (refused.status_code, "extra.personalizer" in refused.json()["detail"]) == (422, True)
+        if extra:
+            assert client.put("/v1/loops/fresh", json={"extra": extra}).status_code == 422
+    assert client.patch("/v1/loops/own", json={"extra": kept | {"mine": 1}}).status_code == 200
+    assert client.get(f"{base}/configurations/service").json()["modelExportFrequency"] == "PT2M"
 
 
 def test_errors_have_their_envelope(client):

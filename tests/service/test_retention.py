@@ -75,3 +75,29 @@ def test_old_events_are_deleted(kind, tmp_path, request, monkeypatch):
         return engine.loop("shop").model.snapshot(), engine.streams.get("mail").model.snapshot()
 
     assert life(url, nothing) == before
+
+
+def test_a_loop_with_days_of_its_own(tmp_path, monkeypatch):
+    wall, url = time.time_ns, f"sqlite:///{tmp_path}/a.db"
+
+    def part(number):
+        async def work(engine):
+            if not number:
+                await engine.create_loop("short", LoopSettings(keep_days=10.0))
+                await engine.create_loop("long", LoopSettings(keep_days=1000.0))
+            for name in ("short", "long"):
+                await engine.decide(name, ask(f"e{number}"))
+                await engine.reward(name, [reward(f"e{number}")])
+                await settled(engine, name, number + 2)
+
+        return work
+
+    for number in range(7):
+        monkeypatch.setattr(time, "time_ns", lambda days=4 * number: wall() + days * DAY * 1000)
+        life(url, part(number), 20 * DAY)
+    store = opened(url)
+    kept = {row.name: [one.event_id for one in store.events(row.id, None, 9)] for row in store.loops()}
+    assert kept["short"] == ["e6", "e5", "e4"]  # the oldest of four snapshots is that after e3
+    assert kept["long"] == ["e6", "e5", "e4", "e3", "e2"]  # by the service, which keeps 20 days
+    assert all(replay(store, row).different == 0 for row in store.loops())
+    store.close()

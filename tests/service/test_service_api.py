@@ -3,6 +3,7 @@
 import itertools
 import json
 import socket
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -193,6 +194,60 @@ def test_a_change_is_tried_on_the_log(client):
     assert changed["loop"]["learned"] == 3000
     best = max(client.post("/decide", json=DECIDE).json()["actions"], key=lambda one: one["probability"])
     assert best["id"] == "b"
+
+
+def test_exploration_changes_and_the_model_goes_on(client, service):
+    url = str(client.base_url).rstrip("/")
+    play(client, 40)
+    before, waits = client.get("/state").json()["loop"], client.post("/decide", json=DECIDE).json()
+    changed = client.patch(url, json={"exploration": 0.6})
+    assert changed.status_code == 200
+    assert (changed.json()["learned"], changed.json()["model_version"]) == (40, before["model_version"] + 1)
+    found = client.post("/decide", json=DECIDE).json()
+    assert min(one["probability"] for one in found["actions"]) >= 0.6 / 3 - 1e-12
+    assert min(one["probability"] for one in waits["actions"]) < 0.6 / 3 - 1e-3
+    assert "exploration was changed" in client.get("/certificate").json()["sentence"]
+    assert client.get("/certificate").json()["guaranteed_lift"] is None
+    for one in (waits, found):
+        client.post("/reward", json={"event_id": one["event_id"], "reward": 1.0})
+    while client.get("/state").json()["loop"]["learned"] < 42:
+        pass
+    for settings in ({"gap": 0.1}, {"exploration": 0.1, "reward_range": [0, 2]}, {"crossing": "features"}):
+        refused = client.patch(url, json=settings)
+        assert refused.status_code == 409
+        assert "forget 42 rounds" in refused.json()["detail"]
+        assert ("/change" in refused.json()["detail"]) == ("crossing" not in settings)
+    assert client.get("/state").json()["loop"]["settings"]["exploration"] == 0.6
+    assert client.patch(url, json={"gap": 0.1, "reset": 1}).status_code == 422
+    anew = client.patch(url, json={"gap": 0.1, "reset": True}).json()
+    assert (anew["learned"], anew["settings"]["gap"]) == (0, 0.1)
+    assert "reset" not in anew["settings"]
+    assert client.patch(url, json={"margin": 0.1}).json()["settings"]["margin"] == 0.1  # nothing is forgotten
+
+
+def test_a_known_gap_and_margin_stay_guaranteed(client):
+    """Theorem 17 holds for any exploration of each round."""
+    url = str(client.base_url).rstrip("/")
+    client.patch(url, json={"gap": 0.1, "margin": 0.1})
+    body = {"actions": [{"id": i, "features": {i: 0.5}} for i in "ab"], "event_id": "e"}
+    client.post("/decide", json=body)
+    client.post("/reward", json={"event_id": "e", "reward": 1.0})
+    client.patch(url, json={"exploration": 0.5})
+    found = client.get("/certificate").json()
+    assert (found["rounds"], found["guaranteed_lift"] is None) == (1, False)
+
+
+def test_changes_at_once_are_all_made(client):
+    """Each changes one setting, and none is lost."""
+    url, settings = str(client.base_url).rstrip("/"), {
+        "reward_window": 5.0, "default_reward": 0.5, "aggregation": "max", "hold_rewards": True, "clip_rewards": True,
+        "mode": "apprentice", "exploration": 0.3, "keep_days": 7.0, "actions": [{"id": "a"}],
+    }  # fmt: skip
+    with ThreadPoolExecutor(len(settings)) as threads:
+        found = list(threads.map(lambda one: client.patch(url, json=dict([one])).status_code, settings.items()))
+    assert set(found) == {200}
+    after = client.get("/state").json()["loop"]["settings"]
+    assert {name: after[name] for name in settings} == settings
 
 
 def test_health_names_causes(client):

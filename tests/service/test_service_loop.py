@@ -238,10 +238,10 @@ def test_the_declaration_is_tested_only_in_order(tmp_path):
 def test_a_paused_loop_learns_when_it_goes_on(tmp_path):
     async def work(engine):
         await engine.create_loop("shop", LoopSettings())
-        await engine.change_settings("shop", LoopSettings(paused=True))
+        await engine.change_settings("shop", lambda _: LoopSettings(paused=True))
         await play(engine, "shop", 0, 10)
         assert engine.loop("shop").model.version == 1
-        await engine.change_settings("shop", LoopSettings())
+        await engine.change_settings("shop", lambda _: LoopSettings())
         await settled(engine, "shop", 11)
 
     with_engine(tmp_path / "a.db", work)
@@ -253,7 +253,7 @@ def test_a_new_model_learns_nothing_of_the_old_ones_decisions(tmp_path):
         await engine.create_loop("shop", LoopSettings())
         await play(engine, "shop", 0, 10)
         await engine.decide("shop", request("old"))
-        await engine.change_settings("shop", LoopSettings(gap=0.2, crossing="features"))
+        await engine.change_settings("shop", lambda _: LoopSettings(gap=0.2, crossing="features"))
         await engine.reward("shop", [reward("old")])
         await play(engine, "shop", 10, 10)
         await settled(engine, "shop", 23)

@@ -11,7 +11,8 @@ from massart.errors import InvalidParameterError, MassartError, needs
 
 msgspec = needs("msgspec", "client", "to speak with the service")
 
-__all__ = ["Call", "CallError", "Retries", "UnavailableError", "answer_of", "call_to", "decide_body", "reward_body"]
+__all__ = ["Call", "CallError", "Retries", "UnavailableError", "answer_of", "call_at", "call_to", "decide_body",
+           "reward_body"]  # fmt: skip
 
 RETRIED: Final = (429, 502, 503, 504)  # nothing was recorded, or the same request is answered the same way again
 T = TypeVar("T")
@@ -67,7 +68,12 @@ def call_to(method: str, loop: str | None, rest: str, body: Any, answer: Any, *,
     >>> call_to("GET", "a/b", "/state", None, dict).path
     '/v1/loops/a%2Fb/state'
     """
-    path = "/v1/loops" if loop is None else f"/v1/loops/{quote(loop, safe='')}{rest}"
+    return call_at(method, "loops", loop, rest, body, answer, safe=safe)
+
+
+def call_at(method: str, room: str, name: str | None, rest: str, body: Any, answer: Any, *, safe: bool = True) -> Call:
+    """A request to API v1 about a loop or a stream, or about all of them if there is no name."""
+    path = f"/v1/{room}" if name is None else f"/v1/{room}/{quote(name, safe='')}{rest}"
     sent = body if body is None or isinstance(body, bytes) else _encoded(body)
     return Call(method, path, sent, answer, safe)
 

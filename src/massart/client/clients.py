@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from massart.client.calls import RETRIED, Call, Retries, UnavailableError, answer_of, call_to, decide_body, reward_body
+from massart.client.streams import AsyncStreamMethods, StreamMethods
 from massart.errors import needs
 from massart.service.types import Activated, Decided, Rewarded
 
@@ -60,7 +61,7 @@ def _reward(loop: str, event_id: str, reward: float, reward_id: str | None) -> C
     return call_to("POST", loop, "/reward", reward_body(event_id, reward, reward_id), Rewarded)
 
 
-class Client(_Options):
+class Client(_Options, StreamMethods):
     """The service from one or several threads.
 
     Parameters
@@ -155,7 +156,7 @@ class Client(_Options):
         return self.call(call_to("GET", loop, "/overview", None, dict[str, Any]))  # type: ignore[no-any-return]
 
 
-class AsyncClient(_Options):
+class AsyncClient(_Options, AsyncStreamMethods):
     """The service from asyncio; as `Client`, with `await`."""
 
     def __init__(

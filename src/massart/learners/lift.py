@@ -36,7 +36,7 @@ class LiftCertificate:
     that expired is the default reward, and gap and margin must hold of rewards counted so.
 
     Once `logged` rounds of another policy were learned, from a log, nothing is guaranteed, and the lift seen counts
-    those rounds as well.
+    those rounds as well. Nor is anything if the exploration of a bandit with default settings `varied`.
 
     `observed_lift` is estimated from the rewards seen by inverse probability weighting; `low` and `high` are its normal
     interval at `confidence`, for one look at a number of rounds fixed beforehand. `evidence` is an e-value against the
@@ -58,6 +58,7 @@ class LiftCertificate:
     holds: bool
     assumed: tuple[float, float] | None = None
     logged: int = 0  # rounds learned that another policy played
+    varied: bool = False  # whether `exploration` was changed on the way, as the decision service can
 
     @property
     def verdict(self) -> str:
@@ -92,6 +93,8 @@ class LiftCertificate:
 
     @property
     def _on_condition(self) -> str:
+        if self.varied:
+            return f"{NOTHING}: the exploration was changed on the way, and Theorem 19 is of one that stays"
         gap, margin = self.assumed or (0.0, 0.0)
         condition = f"a gap of {gap:g} and a margin of {margin:g} of the longest context"
         if self.guaranteed_lift is None or self.guaranteed_lift <= 0.0:

@@ -1,10 +1,12 @@
 """API v1: the routes, and what each does with a request."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 from starlette.responses import Response
 
+from massart.service.engine import Begin
 from massart.service.errors import RefusedError, TooLargeError
 from massart.service.http import Call, Operation, Reader, answer
 from massart.service.loop import Loop, entries_of
@@ -19,7 +21,7 @@ from massart.service.types import (
 )
 from massart.service.types_read import LoopFacts, LoopList, Status
 
-__all__ = ["OPERATIONS", "loop_facts", "within", "within_limits"]
+__all__ = ["OPERATIONS", "loop_facts", "merged", "within", "within_limits"]
 
 _DECIDE: Final = Reader(DecideRequest)
 _REWARD: Final = Reader(RewardRequest)
@@ -29,6 +31,7 @@ _REWARDS: Final = Reader(list[RewardRequest])
 _ACTIVATIONS: Final = Reader(list[ActivateRequest])
 _SETTINGS: Final = Reader(LoopSettings)
 _CHANGES: Final = Reader(dict[str, Any])
+_PERSONALIZER: Final = "personalizer"  # the entry of `extra` that is no user's
 
 
 def within(call: Call, given: list[Any]) -> list[Any]:
@@ -110,20 +113,39 @@ async def get_loop(call: Call) -> Response:
 
 async def put_loop(call: Call) -> Response:
     """Make a loop."""
-    given = await _SETTINGS(call)
-    return answer(loop_facts(await call.engine.create_loop(call.path("loop"), given)), 201)
+    given, name = await _SETTINGS(call), call.path("loop")
+    there = next((loop.settings for loop in call.engine.loops() if loop.name == name), LoopSettings())
+    return answer(loop_facts(await call.engine.create_loop(name, _with_its_own(given, there))), 201)
+
+
+def merged(changes: dict[str, Any]) -> Callable[[LoopSettings], LoopSettings]:
+    """What takes settings to those with some changed."""
+
+    def change(now: LoopSettings) -> LoopSettings:
+        try:
+            found = msgspec.convert(msgspec.to_builtins(now) | changes, LoopSettings)
+        except msgspec.ValidationError as error:
+            raise RefusedError(str(error)) from None
+        return _with_its_own(found, now)
+
+    return change
+
+
+def _with_its_own(settings: LoopSettings, now: LoopSettings) -> LoopSettings:
+    """Settings in which what Personalizer's API keeps is as it was: that trusts what it has written."""
+    if settings.extra.get(_PERSONALIZER) != now.extra.get(_PERSONALIZER):
+        raise RefusedError(f"extra.{_PERSONALIZER}: Personalizer's API keeps this: leave it as it is")
+    return settings
 
 
 async def patch_loop(call: Call) -> Response:
-    """Change some settings."""
-    changes = await _CHANGES(call)
-    loop = call.engine.loop(call.path("loop"))
-    whole = msgspec.to_builtins(loop.settings) | changes
-    try:
-        settings = msgspec.convert(whole, LoopSettings)
-    except msgspec.ValidationError as error:
-        raise RefusedError(str(error)) from None
-    return answer(loop_facts(await call.engine.change_settings(loop.name, settings)))
+    """Change some settings; if the model would begin anew, and forget rounds, only with `"reset": true`."""
+    changes, name = await _CHANGES(call), call.path("loop")
+    reset = changes.pop("reset", False)
+    if not isinstance(reset, bool):
+        raise RefusedError("reset: give true or false")
+    begin = Begin.ANEW if reset else Begin.NEVER
+    return answer(loop_facts(await call.engine.change_settings(name, merged(changes), begin)))
 
 
 async def reset_loop(call: Call) -> Response:
@@ -142,9 +164,7 @@ async def resume_loop(call: Call) -> Response:
 
 
 async def _paused(call: Call, *, paused: bool) -> Response:
-    loop = call.engine.loop(call.path("loop"))
-    settings = msgspec.structs.replace(loop.settings, paused=paused)
-    return answer(loop_facts(await call.engine.change_settings(loop.name, settings)))
+    return answer(loop_facts(await call.engine.change_settings(call.path("loop"), merged({"paused": paused}))))
 
 
 async def health(_: Call) -> Response:

@@ -7,8 +7,9 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from massart.service.api import loop_facts
+from massart.service.api import loop_facts, merged
 from massart.service.diagnosis import LOOKED_AT, Diagnosis, diagnose_loop
+from massart.service.engine import Begin
 from massart.service.errors import ConflictError, RefusedError
 from massart.service.exporting import record_of_decision
 from massart.service.gate import MOST_TRIED, Trial, try_model, try_settings
@@ -61,25 +62,30 @@ async def _records(call: Call, loop: Loop) -> list[dict[str, Any]]:
     return records[::-1]
 
 
-async def change(call: Call) -> Response:
+async def change_loop(call: Call) -> Response:
     """Other settings of the model, if the log says that they would have earned enough; else 409 with the report."""
     loop, given = call.engine.loop(call.path("loop")), await _CHANGE(call)
     if not 0.0 < given.confidence < 1.0 or not given.tolerance >= 0.0:
         raise RefusedError("confidence must be between 0 and 1, tolerance at least 0")
-    try:
-        settings = msgspec.convert(msgspec.to_builtins(loop.settings) | given.settings, LoopSettings)
-    except msgspec.ValidationError as error:
-        raise RefusedError(str(error)) from None
-    check_settings(settings)
-    if settings.crossing != loop.settings.crossing:
-        raise RefusedError("crossing: the log cannot try another one, whose features are other ones; use PATCH")
+    before = loop.settings
+    settings = check_settings(merged(given.settings)(before))
+    if settings.crossing != before.crossing:
+        raise RefusedError(
+            'crossing: the log cannot try another one, whose features are other ones; use PATCH with "reset": true'
+        )
+
+    def change(now: LoopSettings) -> LoopSettings:
+        if now != before:
+            raise ConflictError("the settings were changed while this change was tried: send it again")
+        return settings
+
     records = await _records(call, loop)
     trial = await asyncio.to_thread(try_settings, records, settings, given.tolerance, given.confidence)
     if given.apply:
         if not trial.passed:
             raise ConflictError(trial.sentence, trial=msgspec.to_builtins(trial))
         lines = b"\n".join(msgspec.json.encode(one) for one in records)
-        await call.engine.change_settings(loop.name, settings)
+        await call.engine.change_settings(loop.name, change, Begin.ANEW)
         await call.engine.learn_log(loop.name, lines)
     return answer(Changed(trial, given.apply, loop_facts(loop)))
 
@@ -109,7 +115,7 @@ async def loop_health(call: Call) -> Response:
 
 
 CHANGE_OPERATIONS: Final = [
-    Operation("POST", "/v1/loops/{loop}/change", change, "admin", ChangeRequest, Changed),
+    Operation("POST", "/v1/loops/{loop}/change", change_loop, "admin", ChangeRequest, Changed),
     Operation("POST", "/v1/loops/{loop}/change/model", change_model, "admin", "application/octet-stream", Changed),
     Operation("GET", "/v1/loops/{loop}/health", loop_health, "read", None, Diagnosis),
 ]

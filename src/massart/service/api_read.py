@@ -216,8 +216,15 @@ async def audit(call: Call) -> Response:
 
 async def metrics(call: Call) -> Response:
     """Counters and gauges for Prometheus."""
-    counts = await call.engine.read(lambda store: {loop.name: store.counts(loop.id) for loop in call.engine.loops()})
-    return Response(metrics_text(call.engine, counts, call.request.app.state.durations), media_type=METRICS_TYPE)
+    engine = call.engine
+
+    def read(store: Store) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
+        waiting = {one.name: store.counts(one.id)["waiting"] for one in engine.streams.all()}
+        return {loop.name: store.counts(loop.id) for loop in engine.loops()}, waiting
+
+    counts, waiting = await engine.read(read)
+    text = metrics_text(engine, counts, waiting, call.request.app.state.durations)
+    return Response(text, media_type=METRICS_TYPE)
 
 
 _WHOLE: Final = {"type": "integer", "minimum": 1}

@@ -5,6 +5,7 @@ import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,13 +22,31 @@ from massart.service.streams import Stream, Streams, is_stream
 from massart.service.types import Decided, DecideRequest, LoopSettings, RewardRequest
 from massart.service.writer import Writer
 
-__all__ = ["Engine", "catch_up"]
+__all__ = ["Begin", "Engine", "catch_up"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _SNAPSHOT_STEPS, _SNAPSHOT_SECONDS = 5000, 60
 _PRUNED = 2 * _SNAPSHOT_STEPS  # steps that are deleted after a snapshot, at most
 _AT_ONCE = 2000  # steps that are read together
 _L = TypeVar("_L", Loop, Stream)
+
+
+class Begin(Enum):
+    """Whether the model of a loop begins anew when its settings change."""
+
+    NEVER = 0  # a change that needs it is refused, once something was learned
+    IF_NEEDED = 1
+    ANEW = 2
+
+
+def _forgets(name: str, rounds: int, settings: LoopSettings, now: LoopSettings) -> str:
+    names = ("reward_range", "gap", "margin", "horizon", "crossing")
+    other = ", ".join(one for one in names if getattr(settings, one) != getattr(now, one))
+    way = "" if "crossing" in other else f"use POST /v1/loops/{name}/change, which learns the log again, or "
+    return (
+        f"{other}: with this change the model would begin anew and forget {rounds:,} rounds; {way}add "
+        '"reset": true to the request to begin anew'
+    )
 
 
 class Engine:
@@ -151,18 +170,29 @@ class Engine:
         row = await self.writer.run(write, lambda row: self._changed(None))
         return self._by_id[row.id]
 
-    async def change_settings(self, name: str, settings: LoopSettings) -> Loop:
-        """Other settings. If they are of the model, that begins anew: `evaluation` gates that before it is called."""
+    async def change_settings(
+        self, name: str, change: Callable[[LoopSettings], LoopSettings], begin: Begin = Begin.IF_NEEDED
+    ) -> Loop:
+        """Other settings, a function of those at the moment of writing, so that no other change is lost.
+
+        With another `exploration` the model goes on; with other settings of the model it has to begin anew.
+        """
         loop = self.loop(name)
-        check_settings(settings)
-        anew = settings.model_settings != loop.settings.model_settings
-        encoded = msgspec.json.encode(settings)
 
         def write(store: Store) -> None:
             self.lock_steps(store)
+            row = next(row for row in store.loops() if row.id == loop.id)
+            now = msgspec.json.decode(row.settings, type=LoopSettings)
+            settings = check_settings(change(now))
+            encoded = msgspec.json.encode(settings)
             store.set_loop(loop.id, encoded)
-            if anew:
+            rounds, anew = loop.model.bandit.rounds, settings.model_settings != now.model_settings
+            if anew and rounds and begin == Begin.NEVER:
+                raise ConflictError(_forgets(name, rounds, settings, now))
+            if anew or begin == Begin.ANEW:
                 self._step(store, loop, Why.RESET, encoded)
+            elif settings.exploration != now.exploration:
+                self._step(store, loop, Why.SETTINGS, encoded)
 
         await self.writer.run(write, self._changed)
         return loop
@@ -296,6 +326,8 @@ class Engine:
             loop = self._by_id.get(step.loop)
             if loop is not None:
                 self.counts["steps", loop.name, Why(step.why).name.lower()] += 1
+            elif step.why == Why.ROW and step.loop in self.streams.by_id:
+                self.counts["rows", self.streams.by_id[step.loop].name, ""] += 1
         for _, outcome, row in settled.outcomes:
             loop = self._by_id.get(row.loop)
             if loop is not None:
@@ -315,12 +347,19 @@ class Engine:
                 try:
                     store.begin()
                     store.add_snapshot(loop.id, at, now, data)
-                    if self._keep_time is not None:
-                        store.prune(loop.id, now - self._keep_time, _PRUNED)
+                    keep = self._kept_for(loop)
+                    if keep is not None:
+                        store.prune(loop.id, now - keep, _PRUNED)
                     store.commit()
                 except Exception:  # the log has all of it: the next start takes longer
                     store.rollback()
                 self._kept[loop.id] = at, now
+
+    def _kept_for(self, loop: Loop | Stream) -> int | None:
+        """Microseconds that settled events are kept, by the service or, if that is shorter, by the loop."""
+        days = loop.settings.keep_days if isinstance(loop, Loop) else None
+        own = [] if days is None else [round(days * 86400 * SECOND)]
+        return min([*own, *([] if self._keep_time is None else [self._keep_time])], default=None)
 
     @property
     def is_ready(self) -> bool:

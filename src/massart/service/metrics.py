@@ -8,6 +8,7 @@ from typing import Final
 from massart.service.clock import SECOND
 from massart.service.engine import Engine
 from massart.service.loop import Loop
+from massart.service.streams import Stream
 
 __all__ = ["METRICS_TYPE", "Durations", "metrics_text"]
 
@@ -18,6 +19,10 @@ _COUNTERS: Final = {
     "rewards": ("massart_rewards_total", "outcome", "Rewards that were looked at, since the start of the process."),
     "activations": ("massart_activations_total", "outcome", "Activations, since the start of the process."),
     "steps": ("massart_updates_total", "why", "Steps of models, since the start of the process."),
+}
+_STREAM_COUNTERS: Final = {
+    "predictions": ("massart_stream_predictions_total", "Rows of streams predicted, since the start of the process."),
+    "rows": ("massart_stream_rows_total", "Rows of streams learned or refused, since the start of the process."),
 }
 
 
@@ -53,12 +58,45 @@ class Durations:
         return lines
 
 
-def metrics_text(engine: Engine, counts: Mapping[str, Mapping[str, int]], durations: Durations) -> str:
-    """All metrics; `counts` are those of the store, by loop."""
-    lines = durations.lines()
+def _stream_lines(
+    engine: Engine, counted: list[tuple[tuple[str, str, str], int]], waiting: Mapping[str, int], now: int
+) -> list[str]:
+    """The metrics of streams; `waiting` are rows that are not learned yet, by stream."""
+    lines: list[str] = []
+    for what, (name, words) in _STREAM_COUNTERS.items():
+        lines += [f"# HELP {name} {words}", f"# TYPE {name} counter"]
+        own = sorted((stream, count) for (kind, stream, _), count in counted if kind == what)
+        lines += [f'{name}{{stream="{stream}"}} {count}' for stream, count in own]
+    gauges: dict[str, tuple[str, Callable[[Stream], float]]] = {
+        "massart_stream_rows_pending": ("Rows that are not learned yet.", lambda one: waiting[one.name]),
+        "massart_stream_model_version": ("Steps of the model.", lambda one: one.model.version),
+        "massart_stream_model_age_seconds": (
+            "Time since the last step.",
+            lambda one: max(0.0, (now - one.model.updated) / SECOND),
+        ),
+        "massart_stream_rounds": ("Rows that the model has learned.", lambda one: one.model.learned),
+        "massart_stream_mistakes": (
+            "Of these, rows that it predicted wrongly just before it learned them.",
+            lambda one: one.model.mistakes,
+        ),
+        "massart_stream_refused": ("Rows that could not be learned.", lambda one: one.model.refused),
+    }
+    for name, (words, value) in gauges.items():
+        lines += [f"# HELP {name} {words}", f"# TYPE {name} gauge"]
+        lines += [
+            f'{name}{{stream="{one.name}"}} {value(one):g}' for one in engine.streams.all() if one.name in waiting
+        ]
+    return lines
+
+
+def metrics_text(
+    engine: Engine, counts: Mapping[str, Mapping[str, int]], waiting: Mapping[str, int], durations: Durations
+) -> str:
+    """All metrics; `counts` are those of the store, by loop, `waiting` rows that are not learned yet, by stream."""
+    lines, counted = durations.lines(), list(engine.counts.items())  # at once: other threads count meanwhile
     for what, (name, label, words) in _COUNTERS.items():
         lines += [f"# HELP {name} {words}", f"# TYPE {name} counter"]
-        own = sorted((loop, value, count) for (kind, loop, value), count in engine.counts.items() if kind == what)
+        own = sorted((loop, value, count) for (kind, loop, value), count in counted if kind == what)
         lines += [f'{name}{{loop="{loop}",{label}="{value}"}} {count}' for loop, value, count in own]
     now = engine.clock.now()
     gauges: dict[str, tuple[str, Callable[[Loop], float]]] = {
@@ -76,6 +114,7 @@ def metrics_text(engine: Engine, counts: Mapping[str, Mapping[str, int]], durati
     for name, (words, value) in gauges.items():
         lines += [f"# HELP {name} {words}", f"# TYPE {name} gauge"]
         lines += [f'{name}{{loop="{loop.name}"}} {value(loop):g}' for loop in engine.loops() if loop.name in counts]
+    lines += _stream_lines(engine, counted, waiting, now)
     ready, learner = engine.is_ready, engine.host is None or engine.host.is_learner
     plain = (
         ("massart_store_healthy", "gauge", "Whether the last transaction succeeded.", int(ready)),

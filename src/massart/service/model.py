@@ -17,6 +17,7 @@ from massart.data.decisions.decision import BadLines
 from massart.data.decisions.json_lines import read_jsonl
 from massart.data.offers import Offer, offer_of_record
 from massart.errors import InvalidDataError, ModelFileError
+from massart.kernels.learning.ranking import Setting
 from massart.learners.bandit import MonotoneBandit
 from massart.learners.lift import LiftCertificate
 from massart.learners.rounds import RoundPlan, learn_round, plan_round
@@ -46,6 +47,8 @@ class LoopModel:
         self.updated = 0  # time of the last step
         self.last, self.ordered = 0, True  # the last decision learned; whether they came in the order of deciding
         self.sums = dict.fromkeys(SUMS, 0.0)
+        self.explores_since = 0  # the version at which the exploration was last changed, 0 if never
+        self.varied = False  # whether rounds were learned that were decided with different ones
         self._lock = threading.RLock()
 
     def plan(self, offer: Offer, allowed: list[bool] | None) -> tuple[RoundPlan, int]:
@@ -68,8 +71,13 @@ class LoopModel:
                 self.bandit, self.began, self.sums = bandit, step.version, dict.fromkeys(SUMS, 0.0)
                 self.version, self.updated = step.version, step.time
                 self.last, self.ordered = 0, True
+                self.explores_since, self.varied = 0, False
             return
         with self._lock:
+            if step.why == Why.SETTINGS:
+                self.settings = msgspec.json.decode(step.data or b"{}", type=LoopSettings)
+                self.bandit = _exploring(self.bandit, self.settings.exploration)
+                self.explores_since, self.varied = step.version, self.varied or self.bandit.rounds > 0
             if decision is not None and step.why in _LEARNED:
                 assert step.taught is not None  # noqa: S101
                 p, own = learn_round(
@@ -78,6 +86,7 @@ class LoopModel:
                     step.taught,
                     lambda: offer_of_request(request_of(decision), self.settings),
                 )
+                self.varied = self.varied or decision.version < self.explores_since
                 self._count(step, decision, p, own)
             elif step.why == Why.IMPORT:
                 learn_lines(self.bandit, step.data or b"")
@@ -109,6 +118,8 @@ class LoopModel:
         """
         with self._lock:
             found = self.bandit.certificate()
+            if self.varied and found.assumed is not None:  # Theorem 19 is of one exploration, Theorem 17 of any
+                found = replace(found, guaranteed_lift=None, varied=True)
             if self.ordered and not waiting:
                 return found
             return replace(found, pending=waiting, evidence=1.0, holds=True)
@@ -119,6 +130,8 @@ class LoopModel:
             meta = {"version": self.version, "began": self.began, "updated": self.updated,
                     "last": self.last, "ordered": self.ordered, "sums": dict(self.sums),
                     "settings": msgspec.to_builtins(self.settings)}  # fmt: skip
+            if self.explores_since:
+                meta |= {"explores_since": self.explores_since, "varied": self.varied}
             version, arrays = self.version, self.bandit.arrays()
         return version, model_bytes("bandit", {"service": meta}, arrays)  # while others decide
 
@@ -135,6 +148,7 @@ class LoopModel:
             model.version, model.began, model.updated = (int(own[name]) for name in ("version", "began", "updated"))
             model.last, model.ordered = int(own["last"]), bool(own["ordered"])
             model.settings = msgspec.convert(own["settings"], LoopSettings)
+            model.explores_since, model.varied = int(own.get("explores_since", 0)), bool(own.get("varied", False))
             model.sums = {name: float(own["sums"][name]) for name in SUMS}
             if not all(math.isfinite(value) for value in model.sums.values()):
                 raise ValueError("sums that are not finite")
@@ -150,6 +164,14 @@ def new_bandit(settings: LoopSettings) -> MonotoneBandit:
         settings.gap, settings.margin, settings.reward_range, settings.horizon, settings.exploration, _FIRST_SEED
     )
     return MonotoneBandit.from_arrays(bandit.arrays() | {"identity": np.zeros(16, np.uint8)})  # not a random one
+
+
+def _exploring(bandit: MonotoneBandit, exploration: float | None) -> MonotoneBandit:
+    """The bandit with another least exploration; it goes on from what it has learned."""
+    arrays = bandit.arrays()
+    how = arrays["how"].copy()
+    how[Setting.FLOOR] = exploration or 0.0
+    return MonotoneBandit.from_arrays(arrays | {"how": how})
 
 
 def bandit_of(data: bytes) -> MonotoneBandit:

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 from uuid import uuid4
 
@@ -94,13 +96,13 @@ async def get_configuration(call: Call) -> Response:
 async def put_configuration(call: Call) -> Response:
     """Change them."""
     loop, given = await loop_of(call), await _CONFIGURATION(call)
-    await _change(call, loop, configured(given, loop.settings, call.engine.clock.now()))
+    await _change(call, loop, partial(configured, given, now=call.engine.clock.now()))
     return answer(configuration_of(loop.settings))
 
 
-async def _change(call: Call, loop: Loop, settings: LoopSettings) -> None:
-    if settings != loop.settings:
-        await call.engine.change_settings(loop.name, settings)
+async def _change(call: Call, loop: Loop, change: Callable[[LoopSettings], LoopSettings]) -> None:
+    if change(loop.settings) != loop.settings:
+        await call.engine.change_settings(loop.name, change)
 
 
 async def get_policy(call: Call) -> Response:
@@ -111,30 +113,33 @@ async def get_policy(call: Call) -> Response:
 async def put_policy(call: Call) -> Response:
     """Change them."""
     given, loop = await _POLICY(call), await loop_of(call)
-    await _change(call, loop, with_policy(given, loop.settings))
+    await _change(call, loop, partial(with_policy, given))
     return answer(policy_of(loop.settings))
 
 
 async def delete_policy(call: Call) -> Response:
     """The default ones."""
     loop = await loop_of(call)
-    await _change(call, loop, with_policy(None, loop.settings))
+    await _change(call, loop, partial(with_policy, None))
     return answer(policy_of(loop.settings))
 
 
-def _evaluations(loop: Loop) -> dict[str, Evaluation]:
-    kept = loop.settings.extra.get(EXTRA, {}).get("evaluations", {})
+def _evaluations(settings: LoopSettings) -> dict[str, Evaluation]:
+    kept = settings.extra.get(EXTRA, {}).get("evaluations", {})
     return {identity: msgspec.convert(one, Evaluation) for identity, one in kept.items()}
 
 
-async def _keep(call: Call, loop: Loop, evaluations: dict[str, Evaluation]) -> None:
-    own = loop.settings.extra.get(EXTRA, {}) | {"evaluations": msgspec.to_builtins(evaluations)}
-    await _change(call, loop, replace(loop.settings, extra=loop.settings.extra | {EXTRA: own}))
+async def _keep(call: Call, loop: Loop, change: Callable[[dict[str, Evaluation]], dict[str, Evaluation]]) -> None:
+    def changed(now: LoopSettings) -> LoopSettings:
+        own = now.extra.get(EXTRA, {}) | {"evaluations": msgspec.to_builtins(change(_evaluations(now)))}
+        return replace(now, extra=now.extra | {EXTRA: own})
+
+    await _change(call, loop, changed)
 
 
 async def _evaluate(call: Call, identity: str) -> Evaluation:
     order, loop = await _ORDER(call), await loop_of(call)
-    there = _evaluations(loop)
+    there = _evaluations(loop.settings)
     if identity in there:
         raise RefusedError(f"there is an evaluation {identity[:80]!r}: give another id", code="EvaluationAlreadyExists")
     if len(there) >= _MOST_EVALUATIONS:
@@ -142,7 +147,7 @@ async def _evaluate(call: Call, identity: str) -> Evaluation:
             f"there are {_MOST_EVALUATIONS} evaluations: delete one before", code="InvalidEvaluationContract"
         )
     found = await evaluated(call.engine, loop, order, identity)
-    await _keep(call, loop, _evaluations(loop) | {identity: found})
+    await _keep(call, loop, lambda there: there | {identity: found})
     return found
 
 
@@ -160,7 +165,7 @@ async def put_evaluation(call: Call) -> Response:
 
 
 def _one(loop: Loop, identity: str) -> Evaluation:
-    found = _evaluations(loop).get(identity)
+    found = _evaluations(loop.settings).get(identity)
     if found is None:
         raise NotFoundError(f"there is no evaluation {identity[:80]!r}", code="EvaluationNotFound")
     return found
@@ -170,7 +175,7 @@ async def delete_evaluation(call: Call) -> Response:
     """Forget an evaluation."""
     loop, identity = await loop_of(call), call.path("evaluation")
     _one(loop, identity)
-    await _keep(call, loop, {name: one for name, one in _evaluations(loop).items() if name != identity})
+    await _keep(call, loop, lambda there: {name: one for name, one in there.items() if name != identity})
     return Response(status_code=_DONE)
 
 
@@ -186,12 +191,12 @@ async def get_evaluation(call: Call) -> Response:
 
 async def list_old_evaluations(call: Call) -> Response:
     """All of them, as the older URL family has them."""
-    return answer([old_result(one) for one in _evaluations(await loop_of(call)).values()])
+    return answer([old_result(one) for one in _evaluations((await loop_of(call)).settings).values()])
 
 
 async def list_evaluations(call: Call) -> Response:
     """All of them, as the newer one has them."""
-    found = [result(one, whole=False) for one in _evaluations(await loop_of(call)).values()]
+    found = [result(one, whole=False) for one in _evaluations((await loop_of(call)).settings).values()]
     query = call.request.query_params
     skip, top = _whole(query.get("skip"), 0), _whole(query.get("top"), len(found))
     return answer({"value": found[skip : skip + top]})
@@ -211,7 +216,7 @@ async def apply(call: Call) -> Response:
             code="InvalidPolicyConfiguration",
         )
     policy = PolicySettings(given.policy_name, rows[0]["arguments"])
-    await _change(call, loop, with_policy(policy, loop.settings))
+    await _change(call, loop, partial(with_policy, policy))
     return Response(status_code=_DONE)
 
 

@@ -3,6 +3,7 @@
 What has no counterpart in a loop is kept in `LoopSettings.extra["personalizer"]`, and given back as it came.
 """
 
+import math
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -34,10 +35,11 @@ _MODES: Final = {"online": "Online", "apprentice": "Apprentice", "logging": "Log
 _AGGREGATIONS: Final = ("earliest", "sum", "average", "median", "min", "max")
 _REQUIRED: Final = ("reward_wait_time", "default_reward", "reward_aggregation", "exploration_percentage",
                     "model_export_frequency", "log_retention_days")  # fmt: skip
-_KEPT: Final = ("model_export_frequency", "log_retention_days", "model_retrain_days")
-_FIRST: Final = {"model_export_frequency": "PT1M", "log_retention_days": -1, "model_retrain_days": 0}
+_KEPT: Final = ("model_export_frequency", "model_retrain_days")
+_FIRST: Final = {"model_export_frequency": "PT1M", "model_retrain_days": 0}
 _NAME: Final = "massart"  # of the learning settings
 _OPTIONS: Final = ("gap", "margin", "horizon")
+_FOR_EVER, _MOST_DAYS = -1, 36_500  # of logRetentionDays
 _LONGEST: Final = 3.2e8  # seconds
 _CLOCK: Final = re.compile(r"(?:(\d{1,5})\.)?(\d{1,2}):(\d{1,2}):(\d{1,2})(\.\d{1,7})?")
 
@@ -110,6 +112,7 @@ def configuration_of(settings: LoopSettings) -> ServiceConfiguration:
         default_reward=settings.default,
         reward_aggregation=settings.aggregation,
         exploration_percentage=settings.exploration or 0.0,
+        log_retention_days=_FOR_EVER if settings.keep_days is None else math.ceil(settings.keep_days),
         learning_mode=_MODES[settings.mode],
         log_mirror_enabled=False,
         is_auto_optimization_enabled=False,
@@ -134,8 +137,12 @@ def configured(given: ServiceConfiguration, settings: LoopSettings, now: int) ->
     low, high = settings.reward_range
     if not low <= given.default_reward <= high:
         raise _refused(f"defaultReward: give a number from {low:g} to {high:g}, the range of the loop's rewards")
-    if given.log_retention_days < -1:
-        raise RefusedError("logRetentionDays: give -1 or more", code="InvalidLogRetentionDays")
+    days = given.log_retention_days
+    if not _FOR_EVER <= days <= _MOST_DAYS:
+        raise RefusedError(
+            f"logRetentionDays: give a number of days up to {_MOST_DAYS}, or {_FOR_EVER} for ever",
+            code="InvalidLogRetentionDays",
+        )
     if given.log_mirror_enabled or given.is_auto_optimization_enabled or given.is_inference_explainability_enabled:
         raise _refused("logMirrorEnabled, isAutoOptimizationEnabled and isInferenceExplainabilityEnabled are not "
                        "there: leave them out, or send false")  # fmt: skip
@@ -158,7 +165,8 @@ def configured(given: ServiceConfiguration, settings: LoopSettings, now: int) ->
     own = settings.extra.get(EXTRA, {})
     configuration = own.get("configuration", {}) | kept | {"edited": iso_time(now)}
     extra = settings.extra | {EXTRA: own | {"configuration": configuration}}
-    return msgspec.structs.replace(changed, mode=mode, extra=extra)
+    keep = None if days == _FOR_EVER else _unless_same(days, math.ceil(settings.keep_days or -1), settings.keep_days)
+    return msgspec.structs.replace(changed, mode=mode, extra=extra, keep_days=keep)
 
 
 def _unless_same(given: float, shown: float, there: float | None) -> float | None:

@@ -23,12 +23,44 @@ from massart.service.stream_types import LearnRequest, Predicted, StreamSettings
 if TYPE_CHECKING:
     from massart.learners.classifier import MassartClassifier
 
-__all__ = ["StreamModel", "check_stream", "row_of"]
+__all__ = ["StreamModel", "Trail", "check_stream", "row_of"]
 
 _DECODE: Final = msgspec.json.Decoder(LearnRequest).decode
 _SEED: Final = 0
 _MOST_WEIGHTS: Final = 1 << 22  # classes times columns: each takes about 70 bytes
 _DEEPEST: Final = 100  # as in data/hashing.py
+_POINTS: Final = 400  # of a trail, at most
+
+
+class Trail:
+    """Rounds and mistakes on the way, for a chart: about evenly spaced points, and never more than 400.
+
+    It is of this process, which may have begun with a snapshot, and no part of the model.
+
+    >>> trail = Trail()
+    >>> for rounds in range(1, 10_001):
+    ...     trail.note(rounds, rounds // 10)
+    >>> len(trail.points()) <= 400, trail.points()[-1]
+    (True, (10000, 1000))
+    """
+
+    def __init__(self) -> None:
+        self._points: list[tuple[int, int]] = []
+        self._apart, self._last = 1, (0, 0)
+
+    def note(self, rounds: int, mistakes: int) -> None:
+        """Where the model is."""
+        self._last = rounds, mistakes
+        if not self._points or rounds - self._points[-1][0] >= self._apart:
+            self._points.append(self._last)
+            if len(self._points) >= _POINTS:
+                self._points = self._points[::2]
+                self._apart = max(2 * self._apart, -(-(rounds - self._points[0][0]) // (_POINTS // 2)))
+
+    def points(self) -> list[tuple[int, int]]:
+        """(rounds, mistakes), in order."""
+        found = list(self._points)
+        return found if not found or found[-1] == self._last else [*found, self._last]
 
 
 class StreamModel:
@@ -46,6 +78,9 @@ class StreamModel:
         self._schema = Schema("jsonl", bits=settings.hash_bits)
         self._hasher = FeatureHasher(self._schema)
         self._named = names_of(settings)
+        self.trail = Trail()
+        if self.learned:
+            self.trail.note(self.learned, self.mistakes)
 
     @property
     def classes(self) -> list[str]:
@@ -143,7 +178,8 @@ class StreamModel:
         self._note_reading()
 
     def _note_reading(self) -> None:
-        """How files are read that this classifier is to predict."""
+        """How files are read that this classifier is to predict; and where it is."""
+        self.trail.note(self.learned, self.mistakes)
         schema = self._schema
         known = tuple(self.classes)
         if len(known) > 1:

@@ -15,6 +15,7 @@ __all__ = [
     "StreamCertificate",
     "StreamFacts",
     "StreamList",
+    "StreamOverview",
     "StreamSettings",
     "StreamState",
 ]
@@ -106,3 +107,16 @@ class StreamCertificate(msgspec.Struct):
     confident_mistake_bound: float | None
     confidence: float
     holds: bool
+
+
+class StreamOverview(msgspec.Struct):
+    """What the dashboard shows of a stream. The columns begin where this process did, or with the last reset."""
+
+    state: StreamState
+    model_age: float | None  # seconds since it learned
+    error: float | None  # progressive: mistakes per row learned, each row predicted before it was learned
+    rounds: list[int]  # rows learned, at points on the way
+    errors: list[float]  # the progressive error up to each
+    recent_rows: int
+    recent: list[float | None]  # mistakes per row of the last so many rows, or a few more; None where there are fewer
+    certificate: StreamCertificate | None  # None before the first row

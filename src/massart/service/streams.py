@@ -52,7 +52,7 @@ class Streams:
 
     def all(self) -> list[Stream]:
         """By name."""
-        return sorted(self.by_id.values(), key=lambda one: one.name)
+        return sorted(list(self.by_id.values()), key=lambda one: one.name)  # noqa: C414  others may change it
 
     def get(self, name: str) -> Stream:
         """A stream by its name."""
@@ -113,9 +113,12 @@ class Streams:
 
         await self._engine.changed(write)
 
-    def predict(self, name: str, rows: list[dict[str, Any]]) -> list[Predicted]:
-        """The answers of the present model."""
-        return self.get(name).model.predict(rows)
+    async def predict(self, name: str, rows: list[dict[str, Any]]) -> list[Predicted]:
+        """The answers of the present model, computed in another thread."""
+        stream = self.get(name)
+        found = await asyncio.to_thread(stream.model.predict, rows)
+        self._engine.counts["predictions", name, ""] += len(rows)
+        return found
 
     async def learn(self, name: str, requests: Sequence[LearnRequest]) -> list[str]:
         """Record rows, all of them or none; their event ids. They are durable when this returns."""

@@ -108,6 +108,7 @@ class LoopSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     clip_rewards: bool = False
     mode: Mode = "online"
     paused: bool = False  # decisions go on, nothing is learned
+    keep_days: Annotated[float, Meta(ge=0.0, le=36500.0)] | None = None  # settled events are deleted then; None: kept
     extra: dict[str, Any] = {}  # for other APIs, which keep their own settings here
 
     @property
@@ -117,5 +118,5 @@ class LoopSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     @property
     def model_settings(self) -> tuple[Any, ...]:
-        """What the model depends on: with other values it is another model."""
-        return self.reward_range, self.gap, self.margin, self.horizon, self.exploration, self.crossing
+        """What the model depends on: with other values it is another model. With other `exploration` it goes on."""
+        return self.reward_range, self.gap, self.margin, self.horizon, self.crossing

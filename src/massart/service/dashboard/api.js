@@ -16,7 +16,7 @@ export const key = {
   forget: () => sessionStorage.removeItem(NAME),
 };
 
-const path = (loop, rest = "") => `/v1/loops/${encodeURIComponent(loop)}${rest}`;
+const path = (loop, rest = "", room = "loops") => `/v1/${room}/${encodeURIComponent(loop)}${rest}`;
 
 async function ask(where, options = {}) {
   const headers = { Accept: "application/json", Authorization: `Bearer ${key.get() ?? ""}` };
@@ -41,9 +41,8 @@ async function ask(where, options = {}) {
 }
 
 export const loops = () => ask("/v1/loops");
+export const streams = () => ask("/v1/streams");
+export const streamOverview = (name) => ask(path(name, "/overview", "streams"));
 export const overview = (name, events) => ask(path(name, `/overview?events=${events}`));
 export const health = (name) => ask(path(name, "/health"));
-// Tried on the log first: refused if less would have been earned.
-export const tryChange = (name, settings) =>
-  ask(path(name, "/change"), { method: "POST", body: JSON.stringify({ settings }) });
 export const change = (name, settings) => ask(path(name), { method: "PATCH", body: JSON.stringify(settings) });

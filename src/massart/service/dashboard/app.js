@@ -1,8 +1,9 @@
-// The page: log in, choose a loop, and look at it every few seconds.
+// The page: log in, choose a loop or a stream, and look at it every few seconds.
 
 import * as api from "./api.js";
 import * as charts from "./charts.js";
 import { settings } from "./settings.js";
+import * as stream from "./stream.js";
 import * as text from "./text.js";
 import * as views from "./views.js";
 
@@ -12,7 +13,8 @@ const SOON = 200; // while the service has not counted everything
 const ADVICE = 15000; // milliseconds between two diagnoses
 const EVENTS = 20;
 
-let chosen = new URLSearchParams(location.hash.slice(1)).get("loop");
+// What is shown is a loop or a stream, written as in the address: "loop=shop", "stream=mail".
+let chosen = location.hash.slice(1) || null;
 let advised = { name: null, again: 0 };
 let names = [], timer = null, turn = 0, last = null, pause = EVERY;
 
@@ -38,23 +40,44 @@ function failed(problem) {
   at("live").textContent = "not up to date";
 }
 
+const place = (kind, name) => `${kind}=${encodeURIComponent(name)}`;
+
+function group(kind, label, found) {
+  const made = element("optgroup");
+  made.label = label;
+  made.append(...found.map((one) => {
+    const option = element("option", one.name);
+    option.value = place(kind, one.name);
+    return option;
+  }));
+  return made;
+}
+
 async function list() {
-  const found = await api.loops();
-  const now = found.loops.map((one) => one.name);
+  const [{ loops }, { streams }] = await Promise.all([api.loops(), api.streams()]);
+  const now = [...loops.map((one) => place("loop", one.name)), ...streams.map((one) => place("stream", one.name))];
   if (now.join("\n") !== names.join("\n") || !at("loops").firstChild) {
     names = now;
-    at("loops").replaceChildren(...names.map((one) => element("option", one)));
+    const groups = [["loop", "Loops", loops], ["stream", "Streams", streams]].filter(([, , found]) => found.length);
+    at("loops").replaceChildren(...groups.map((one) => group(...one)));
   }
   if (!names.includes(chosen)) chosen = names[0] ?? null;
   if (chosen !== null) at("loops").value = chosen;
   at("pick").hidden = !names.length;
   at("empty").hidden = names.length > 0;
-  at("empty-command").textContent =
-    `curl -X PUT ${location.origin}/v1/loops/first \\\n  -H "Authorization: Bearer $MASSART_KEY" -d '{}'`;
-  at("loop").hidden = !names.length;
+  for (const [id, what] of [["empty-command", "loops"], ["empty-stream", "streams"]]) {
+    at(id).textContent =
+      `curl -X PUT ${location.origin}/v1/${what}/first \\\n  -H "Authorization: Bearer $MASSART_KEY" -d '{}'`;
+  }
+  at("loop").hidden = !chosen?.startsWith("loop=");
+  at("stream").hidden = !chosen?.startsWith("stream=");
 }
 
 function draw(found) {
+  if (found.state) {
+    stream.draw(found);
+    return;
+  }
   views.head(found.name, found.settings);
   views.tiles(found);
   views.guarantee(found.guarantee, found.series);
@@ -68,7 +91,7 @@ async function advise(name) {
   if (name === advised.name && Date.now() < advised.again) return;
   advised = { name, again: Date.now() + ADVICE };
   const found = await api.health(name).catch(() => null);
-  if (found !== null && name === chosen) views.advice(found.findings);
+  if (found !== null && place("loop", name) === chosen) views.advice(found.findings);
 }
 
 async function look() {
@@ -80,13 +103,16 @@ async function look() {
     at("login").hidden = true;
     at("page").hidden = at("live").hidden = at("leave").hidden = false;
     if (chosen !== null) {
-      const found = await api.overview(chosen, EVENTS);
+      const cut = chosen.indexOf("="), name = decodeURIComponent(chosen.slice(cut + 1));
+      const found = await (chosen.startsWith("stream=") ? api.streamOverview(name) : api.overview(name, EVENTS));
       if (mine !== turn) return;
       last = found;
-      pause = found.series.complete ? EVERY : SOON;
+      pause = found.series?.complete === false ? SOON : EVERY;
       draw(found);
-      advise(found.name);
-      settings(found.name, found.settings, look);
+      if (found.series) {
+        advise(found.name);
+        settings(found.name, found.settings, look);
+      }
     }
     show("notice", "");
     at("live").classList.remove("stale");
@@ -104,8 +130,7 @@ at("login-form").addEventListener("submit", (event) => {
 });
 at("leave").addEventListener("click", () => logIn());
 at("loops").addEventListener("change", () => {
-  chosen = at("loops").value;
-  location.hash = `loop=${encodeURIComponent(chosen)}`;
+  chosen = location.hash = at("loops").value;
   look();
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => last && draw(last));

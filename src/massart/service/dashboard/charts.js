@@ -30,12 +30,12 @@ function layout(colour, more = {}) {
   };
 }
 
-function draw(id, traces, look, empty) {
+function draw(id, traces, look, empty, words = "No decision has been settled yet.") {
   const place = at(id);
   if (empty || !window.Plotly) {
     if (window.Plotly) window.Plotly.purge(place);
     place.classList.add("none");
-    place.textContent = window.Plotly ? "No decision has been settled yet." : "Charts need the package plotly on the server.";
+    place.textContent = window.Plotly ? words : "Charts need the package plotly on the server.";
     return;
   }
   if (place.classList.contains("none")) {
@@ -84,6 +84,28 @@ export function lift(series, guarantee) {
     xaxis: { title: { text: "decisions settled" }, rangemode: "tozero" },
     yaxis: { range: range([series.random, series.baseline], shown), tickformat: "+.2f" },
   }), !x.length);
+}
+
+export function error({ rounds, errors, recent, recent_rows, certificate }) {
+  const colour = colours();
+  const traces = [
+    { x: rounds, y: recent, mode: "lines", name: `last ${recent_rows} rows or more`,
+      line: { color: colour("c2"), width: 1.5 },
+      hovertemplate: "%{y:.1%}" },
+    { x: rounds, y: errors, mode: "lines", name: "all rows so far", line: { color: colour("c1"), width: 2.5 },
+      hovertemplate: "%{y:.1%}" },
+  ];
+  const bound = certificate?.confident_mistake_bound ?? null, values = [...errors, ...recent].filter((one) => one !== null);
+  const share = bound === null || !rounds.length ? null : bound / certificate.rounds;
+  if (share !== null && share < 1) {
+    values.push(share);
+    traces.push({ x: [rounds[0], rounds[rounds.length - 1]], y: [share, share], mode: "lines", name: "bound at the last round",
+      line: { color: colour("c3"), width: 2, dash: "dash" }, hovertemplate: "%{y:.1%}" });
+  }
+  draw("chart-error", traces, layout(colour, {
+    xaxis: { title: { text: "rows learned" }, rangemode: "tozero" },
+    yaxis: { tickformat: ".0%", range: [0, Math.min(1.02, Math.max(0.1, 1.1 * Math.max(0, ...values)))] },
+  }), !rounds.length, "No row has been learned yet.");
 }
 
 export function others(series, settings) {

@@ -112,7 +112,7 @@ async function send() {
   const wanted = Object.fromEntries(changes().map((field) => [field.name, value(field)]));
   at("confirm-yes").disabled = true;
   try {
-    await (changes().some((field) => field.model) ? api.tryChange : api.change)(loop, wanted);
+    await api.change(loop, wanted);
     edited = false;
     at("confirm").close();
     loop = null;

@@ -4,7 +4,7 @@ import * as text from "./text.js";
 
 const { at, element } = text;
 
-function tile(name, value, note, tone = "") {
+export function tile(name, value, note, tone = "") {
   const made = element("div", "", "tile"), list = element("dl");
   list.append(element("dt", name), element("dd", value, tone));
   made.append(list);
@@ -48,7 +48,7 @@ export function head(name, settings) {
   at("badges").replaceChildren(...badges);
 }
 
-const sentence = (words) => `${words[0].toUpperCase()}${words.slice(1)}${/[.!?]$/.test(words) ? "" : "."}`;
+export const sentence = (words) => `${words[0].toUpperCase()}${words.slice(1)}${/[.!?]$/.test(words) ? "" : "."}`;
 
 export function guarantee(given, series) {
   const random = series.lift_over_random;
