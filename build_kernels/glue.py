@@ -89,6 +89,10 @@ static PyMethodDef methods[] = {{
       "A function without arguments that calls the kernel of a name with these."}},
     {{"feature_reader", (PyCFunction) (void (*)(void)) feature_reader, METH_FASTCALL,
       "`feature_reader` of massart/kernels/parsing/features.py, in C."}},
+    {{"hashed_rows", (PyCFunction) (void (*)(void)) hashed_rows, METH_FASTCALL,
+      "`hashed_rows` of massart/kernels/parsing/offers.py, in C."}},
+    {{"placed_rows", (PyCFunction) (void (*)(void)) placed_rows, METH_FASTCALL,
+      "`placed_rows` of massart/kernels/parsing/offers.py, in C."}},
 {methods}
     {{NULL, NULL, 0, NULL}}
 }};
@@ -113,6 +117,7 @@ def write(signatures: list[Signature], levels: list[str], facts: list[dict[str, 
         '#include "runtime.h"',
         '#include "prepared.h"',
         '#include "read_features.h"',
+        '#include "read_offers.h"',
         f"static const char *const level_names[] = {{{level_names}}};",
         f"static int level = {len(levels) - 1};",
         "static int supports(int k) {",

@@ -21,6 +21,7 @@ from massart.data.row_errors import sentence
 from massart.data.schema import Schema
 from massart.kernels.parsing import row_errors as codes
 from massart.kernels.parsing.hashing import vw_hash
+from massart.kernels.parsing.offers import hashed_rows
 
 __all__ = ["TOO_DEEP", "FeatureError", "FeatureHasher", "Pairs", "name_hash"]
 
@@ -138,6 +139,16 @@ class FeatureHasher:
             return _Row({column: value for column, value in values.items() if value != 0.0}, row.spaces)
         return row
 
+    def rows(self, objects: list[Any]) -> list[dict[int, float] | None]:
+        """The values of dicts that have nothing but names and texts that are remembered; None for each other object.
+
+        >>> hasher = FeatureHasher(Schema(bits=18))
+        >>> values = hasher.row((("7", 2.5),), frozenset()).values
+        >>> hasher.rows([{"7": 2.5}, {"town": "Rome"}]) == [values, None]
+        True
+        """
+        return hashed_rows(objects, self._columns, self._texts, codes.LARGEST)
+
     def _field(self, row: _Row, name: str, value: Any, space: _Space) -> None:
         kind = type(value)
         whole = f"{space.path}.{name}" if space.path else name
@@ -157,7 +168,7 @@ class FeatureHasher:
 
     def _remember(self, name: str, value: Any) -> None:
         """The column of a feature that stands in no namespace, if there is room."""
-        if type(value) is float:
+        if type(value) is float or isinstance(value, int):
             if len(self._columns) < _KEPT:
                 self._columns[name] = _hash(name, 0) & self._mask
         elif type(value) is str and 0 < len(value) <= _LONG and len(self._texts) < _KEPT:

@@ -117,7 +117,7 @@ def offer_of(arms: Any, context: Any = None) -> Offer:
     return _offer(*_split(arms), context)
 
 
-def _offer(ids: tuple[str | int, ...] | None, features: Sequence[Any], context: Any) -> Offer:
+def _offer(ids: tuple[str | int, ...] | None, features: list[Any], context: Any) -> Offer:
     if not 1 <= len(features) <= _MOST_ARMS:
         raise InvalidDataError(f"arms: there are {len(features):,}, give 1 to {_MOST_ARMS:,}")
     if ids is not None and len(set(map(str, ids))) != len(ids):
@@ -125,9 +125,13 @@ def _offer(ids: tuple[str | int, ...] | None, features: Sequence[Any], context: 
         raise InvalidDataError(
             f"arms: the id {shown(max(texts, key=texts.count))} stands there twice; give each arm its own"
         )
-    frozen = tuple(None if one is None else _frozen(one, f"arms[{place}]") for place, one in enumerate(features))
+    known = _HASHER.rows(features)
+    frozen = tuple(
+        None if one is None else _frozen(one, f"arms[{place}]") if row is None else tuple(one.items())
+        for place, (one, row) in enumerate(zip(features, known, strict=True))
+    )
     shared = None if context is None else _frozen(context, "context")
-    return _encoded(ids, frozen, shared)
+    return _encoded(ids, frozen, shared, known)
 
 
 def offer_of_matrix(data: Any, columns: Any, starts: Any) -> Offer:
@@ -288,11 +292,15 @@ def _places(count: int) -> tuple[int, ...]:
     return tuple(name_hash(f"[{place}]") & _MASK for place in range(count))
 
 
-def _encoded(ids: Any, features: tuple[_Features | None, ...], context: _Features | None) -> Offer:
+def _encoded(
+    ids: Any, features: tuple[_Features | None, ...], context: _Features | None, known: list[_Row | None]
+) -> Offer:
+    """`known` are the rows of features that were hashed already."""
     shared = {} if context is None else _row(context, "context")
     rows, entries = [], 0
     for place, given in enumerate(features):
-        own = {} if given is None else _row(given, f"arms[{place}]")
+        row = known[place]
+        own = {} if given is None else _row(given, f"arms[{place}]") if row is None else row
         entries += len(own) + (len(own) if ids is None else 1) * len(shared)
         if entries > MOST_ENTRIES:
             raise InvalidDataError(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from massart.data.offers import WIDTH, Offer, has_names, offer_of, offer_of_matrix
 from massart.errors import InvalidDataError, ModelFileError
+from massart.kernels.parsing.offers import placed_rows
 from massart.kernels.ranking_door import CheckedArms, check_arms, ordered_arms
 from massart.kernels.ranking_state import RankingState
 
@@ -72,6 +73,10 @@ class FeatureTable:
     def arms(self, offer: Offer, allowed: Any, *, keep: bool = True) -> CheckedArms:
         """The arms of an offer, CSR; features that are new get columns, which are forgotten again unless `keep`."""
         known, first = self._columns, len(self._columns)
+        entries = sum(map(len, offer.rows))
+        placed = np.empty(entries), np.empty(entries, np.int64), np.empty(len(offer.rows) + 1, np.int64)
+        if first and placed_rows(offer.rows, known, *placed) == entries:  # nothing is new, and all in order
+            return ordered_arms(*placed, (len(offer.rows), first), allowed)
         columns: list[Any] = list(map(known.get, chain.from_iterable(offer.rows)))
         width = first
         if None in columns:
